@@ -1,0 +1,298 @@
+/**
+ * The addon, as it is: one entry per function of `toolfinch.h` (camelCase, without `finch_`), no policy. The only file
+ * that loads it. Everything that can be wrong with an argument is reported as a FinchError by the native side.
+ *
+ * Conventions: keys are JavaScript numbers in Float64Array (1 ... 2^53 - 1, 0 = no key); typed-array views are honoured
+ * (`byteOffset`); functions returning a Promise run on Toolfinch's thread pool and copy their inputs before returning.
+ */
+
+declare const handleKind: unique symbol;
+interface Handle<Kind extends string> {
+  readonly [handleKind]: Kind;
+}
+export type IndexHandle = Handle<'index'>;
+export type SnapshotHandle = Handle<'snapshot'>;
+export type AllowHandle = Handle<'allow'>;
+export type BanditHandle = Handle<'bandit'>;
+export type CancelHandle = Handle<'cancel'>;
+export type TokenizerHandle = Handle<'tokenizer'>;
+export type EncoderHandle = Handle<'encoder'>;
+
+export type SearchMode = 'auto' | 'exact' | 'ann';
+export type BanditForm = 'calibrated' | 'literal' | 'mean';
+export type CutSignal = 'score' | 'similarity';
+
+export interface NativeIndexInfo {
+  count: number;
+  slots: number;
+  version: number;
+  vectorBytes: number;
+  annBytes: number;
+  annCount: number;
+  dimension: number;
+}
+
+export interface NativeAnnOptions {
+  connectivity?: number;
+  expansionAdd?: number;
+  expansionSearch?: number;
+}
+
+export interface NativeSearchOptions {
+  k: number;
+  mode?: SearchMode;
+  allow?: AllowHandle | undefined;
+}
+
+/** `count` rows of `k`; row i holds `counts[i]` results, the rest of it is 0. */
+export interface NativeSearchResult {
+  counts: Uint32Array;
+  keys: Float64Array;
+  scores: Float32Array;
+}
+
+export interface NativeCutOptions {
+  minK?: number;
+  maxK?: number;
+  /** Both when left out. */
+  signals?: readonly CutSignal[];
+  boundary?: 'before' | 'after';
+}
+
+export interface NativeCut {
+  k: number;
+  kScore: number;
+  kSimilarity: number;
+  /** Which signal set k; empty when minK or maxK did, or nothing was cut. */
+  signals: CutSignal[];
+  gapScore: number;
+  gapSimilarity: number;
+}
+
+export interface NativeBanditOptions {
+  dimension: number;
+  form?: BanditForm;
+  lambda?: number;
+  gamma?: number;
+  /** 0 is honoured (no exploration). */
+  alpha?: number;
+  availabilityGamma?: number;
+  availabilityHalfLife?: number;
+  availabilityHalfLifeMax?: number;
+}
+
+/** One entry per id, in the order given. */
+export interface NativeArmScores {
+  mean: Float32Array;
+  bonus: Float32Array;
+  availability: Float32Array;
+  /** NaN where there is no feedback. */
+  lastOutcome: Float32Array;
+  evidence: Float64Array;
+  updates: Float64Array;
+}
+
+export interface NativeWeights {
+  semantic: number;
+  bandit: number;
+  prior: number;
+  outage?: number;
+  clamp?: boolean;
+}
+
+export interface NativeRankOptions {
+  now: number;
+  explore?: boolean;
+  weights?: NativeWeights | undefined;
+  cut?: NativeCutOptions | undefined;
+}
+
+/** Candidates in fused order (score descending, ties by key). */
+export interface NativeRanked extends NativeArmScores {
+  keys: Float64Array;
+  ids: string[];
+  semantic: Float32Array;
+  prior: Float32Array;
+  score: Float32Array;
+  semanticRank: Uint32Array;
+  similarities: Float32Array;
+  cut: NativeCut;
+}
+
+export interface NativeTokenizerOptions {
+  vocabPath: string;
+  lowercase: boolean;
+  stripAccents: boolean;
+  chineseCharacters: boolean;
+  maxWordCharacters?: number;
+  unknown?: string;
+  start?: string;
+  end?: string;
+  pad?: string;
+  continuation?: string;
+}
+
+export interface NativeEncoderOptions {
+  runtimePath: string;
+  modelPath: string;
+  tokenizer: TokenizerHandle;
+  outputName: string;
+  dimension: number;
+  maxTokens?: number;
+  pooling: 'none' | 'mean' | 'cls';
+  batchSize?: number;
+}
+
+export interface Binding {
+  abiVersion(): number;
+  version(): string;
+  isa(): { level: string; reason: string };
+  poolThreads(): number;
+
+  cancelCreate(): CancelHandle;
+  cancelSignal(cancel: CancelHandle): void;
+
+  indexCreate(dimension: number): IndexHandle;
+  indexOpen(path: string): Promise<IndexHandle>;
+  /** Releases the handle's reference; every later use is FINCH_CLOSED, a second close is nothing. */
+  indexClose(index: IndexHandle): void;
+  indexUpsert(
+    index: IndexHandle,
+    ids: readonly string[],
+    vectors: Float32Array,
+    priors?: Float32Array | null,
+  ): Promise<Float64Array>;
+  indexUpsertSync(
+    index: IndexHandle,
+    ids: readonly string[],
+    vectors: Float32Array,
+    priors?: Float32Array | null,
+  ): Float64Array;
+  indexSetPriors(index: IndexHandle, ids: readonly string[], priors: Float32Array): Promise<void>;
+  indexRemove(index: IndexHandle, ids: readonly string[]): Promise<void>;
+  indexInspect(index: IndexHandle): NativeIndexInfo;
+  indexBuildAnn(
+    index: IndexHandle,
+    options?: NativeAnnOptions | null,
+    cancel?: CancelHandle | null,
+  ): Promise<void>;
+  indexDropAnn(index: IndexHandle): void;
+  indexSave(
+    index: IndexHandle,
+    path: string,
+    blobs: ReadonlyArray<{ name: string; data: Uint8Array }>,
+  ): Promise<void>;
+  /** A copy of the section, or undefined when the file has none of that name. */
+  indexBlob(index: IndexHandle, name: string): Uint8Array | undefined;
+  indexSnapshot(index: IndexHandle): SnapshotHandle;
+
+  snapshotClose(snapshot: SnapshotHandle): void;
+  snapshotVersion(snapshot: SnapshotHandle): number;
+  snapshotCount(snapshot: SnapshotHandle): number;
+  snapshotKeys(snapshot: SnapshotHandle): Float64Array;
+  snapshotFind(snapshot: SnapshotHandle, ids: readonly string[]): Float64Array;
+  snapshotIds(snapshot: SnapshotHandle, keys: Float64Array): string[];
+  snapshotVectors(snapshot: SnapshotHandle, keys: Float64Array): Float32Array;
+  snapshotPriors(snapshot: SnapshotHandle, keys: Float64Array): Float32Array;
+
+  allowCreate(
+    snapshot: SnapshotHandle,
+    ids: readonly string[],
+  ): { allow: AllowHandle; matched: number };
+
+  /** queries: count x dimension, count = queries.length / dimension (FINCH_DIMENSION when it does not divide). */
+  search(
+    snapshot: SnapshotHandle,
+    queries: Float32Array,
+    options: NativeSearchOptions,
+    cancel?: CancelHandle | null,
+  ): Promise<NativeSearchResult>;
+  searchSync(
+    snapshot: SnapshotHandle,
+    queries: Float32Array,
+    options: NativeSearchOptions,
+  ): NativeSearchResult;
+  /** a, b: count x dimension. */
+  cosine(a: Float32Array, b: Float32Array, dimension: number): Float32Array;
+
+  /** embeddings: n x dimension (dimension = embeddings.length / n) or null with the score signal alone. */
+  truncate(
+    scores: Float32Array,
+    embeddings: Float32Array | null,
+    options?: NativeCutOptions | null,
+  ): { cut: NativeCut; similarities: Float32Array };
+  /** List j is rows offsets[j] ... offsets[j + 1] - 1. */
+  truncateBatch(
+    scores: Float32Array,
+    embeddings: Float32Array | null,
+    offsets: Float64Array,
+    options?: NativeCutOptions | null,
+  ): NativeCut[];
+
+  banditCreate(options: NativeBanditOptions): BanditHandle;
+  banditClose(bandit: BanditHandle): void;
+  banditScore(
+    bandit: BanditHandle,
+    ids: readonly string[],
+    priors: Float32Array,
+    x: Float32Array,
+    now: number,
+    explore: boolean,
+  ): NativeArmScores;
+  /** Row i of xs (count x dimension) is the context of outcome i. */
+  banditUpdate(
+    bandit: BanditHandle,
+    ids: readonly string[],
+    xs: Float32Array,
+    priors: Float32Array,
+    outcomes: Float32Array,
+    times: Float64Array,
+  ): void;
+  banditDrop(bandit: BanditHandle, ids: readonly string[]): void;
+  banditArms(bandit: BanditHandle): { count: number; bytes: number };
+  banditSerialize(bandit: BanditHandle): Uint8Array;
+  banditDeserialize(bandit: BanditHandle, state: Uint8Array): void;
+
+  fuse(
+    semantic: Float32Array,
+    p: Float32Array | null,
+    prior: Float32Array | null,
+    availability: Float32Array | null,
+    weights?: NativeWeights | null,
+  ): Float32Array;
+  rank(
+    snapshot: SnapshotHandle,
+    bandit: BanditHandle | null,
+    keys: Float64Array,
+    semantic: Float32Array,
+    x: Float32Array,
+    options: NativeRankOptions,
+  ): NativeRanked;
+  select(
+    snapshot: SnapshotHandle,
+    bandit: BanditHandle | null,
+    query: Float32Array,
+    search: NativeSearchOptions,
+    rank: NativeRankOptions,
+    cancel?: CancelHandle | null,
+  ): Promise<NativeRanked>;
+  selectSync(
+    snapshot: SnapshotHandle,
+    bandit: BanditHandle | null,
+    query: Float32Array,
+    search: NativeSearchOptions,
+    rank: NativeRankOptions,
+  ): NativeRanked;
+
+  tokenizerOpen(options: NativeTokenizerOptions): TokenizerHandle;
+  tokenize(tokenizer: TokenizerHandle, text: string, maxTokens: number): Int32Array;
+  encoderOpen(options: NativeEncoderOptions): Promise<EncoderHandle>;
+  encoderClose(encoder: EncoderHandle): void;
+  encoderRuntime(encoder: EncoderHandle): string;
+  /** texts.length x dimension unit vectors. */
+  encode(
+    encoder: EncoderHandle,
+    texts: readonly string[],
+    cancel?: CancelHandle | null,
+  ): Promise<Float32Array>;
+}
