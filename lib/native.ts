@@ -3,8 +3,18 @@
  * that loads it. Everything that can be wrong with an argument is reported as a FinchError by the native side.
  *
  * Conventions: keys are JavaScript numbers in Float64Array (1 ... 2^53 - 1, 0 = no key); typed-array views are honoured
- * (`byteOffset`); functions returning a Promise run on Toolfinch's thread pool and copy their inputs before returning.
+ * (`byteOffset`), shared and detached ones refused; functions returning a Promise run on Toolfinch's thread pool, copy
+ * their inputs before returning, and reject rather than throw. Handles are released when closed or collected; closing
+ * one while calls use it is safe.
  */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+import { FinchError } from './errors.js';
+import { explainLoadFailure, isMissingModule, prebuiltTarget } from './native-load.js';
+import { type PrebuiltTarget, packageRoot, requireAddon, requirePrebuilt } from './package-root.js';
+
+export { packageRoot };
 
 declare const handleKind: unique symbol;
 interface Handle<Kind extends string> {
@@ -295,4 +305,97 @@ export interface Binding {
     texts: readonly string[],
     cancel?: CancelHandle | null,
   ): Promise<Float32Array>;
+}
+
+/** What the addon exports: the functions, and the door through which it is given the error class. */
+interface Addon extends Binding {
+  initialize(classes: { FinchError: typeof FinchError }): void;
+}
+
+/** FINCH_ABI_VERSION of the header this package was written for. */
+const abiVersion = 1;
+
+let explicit: string | Binding | undefined;
+let loaded: Binding | undefined;
+
+/**
+ * Says which addon to use, before anything of Toolfinch needs it: a path to a `toolfinch.node`, or its exports (for
+ * bundlers: `setNativeBinding(require('toolfinch/native/linux-x64'))`). Goes before the environment variable
+ * TOOLFINCH_BINDING.
+ *
+ * @throws FinchError FINCH_INVALID_ARGUMENT when an addon is in use already.
+ */
+export function setNativeBinding(pathOrExports: string | Binding): void {
+  if (loaded !== undefined) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      'setNativeBinding() came too late: an addon is in use already. Call it before anything else of Toolfinch.',
+    );
+  }
+  explicit = pathOrExports;
+}
+
+/**
+ * The addon, loaded at the first call.
+ *
+ * @throws FinchError FINCH_DEVICE when it cannot be loaded; the message explains why and how to mend it, `cause` is
+ * the original error. The next call tries again.
+ */
+export function binding(): Binding {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): Binding {
+  const target = prebuiltTarget();
+  const choice = explicit ?? (process.env['TOOLFINCH_BINDING'] || undefined);
+  let candidate: unknown;
+  try {
+    if (typeof choice === 'string') {
+      candidate = requireAddon(path.resolve(choice));
+    } else if (choice !== undefined) {
+      candidate = choice;
+    } else if (target === undefined) {
+      throw new Error(`no binary for ${process.platform}-${process.arch}`);
+    } else {
+      candidate = loadPrebuilt(target);
+    }
+  } catch (cause) {
+    const file = typeof choice === 'string' ? path.resolve(choice) : undefined;
+    throw new FinchError('FINCH_DEVICE', explainLoadFailure(cause, { target, file, root: packageRoot() }), { cause });
+  }
+  return check(candidate);
+}
+
+function loadPrebuilt(target: PrebuiltTarget): unknown {
+  try {
+    return requirePrebuilt(target);
+  } catch (error) {
+    // Running from elsewhere than the built package (its sources, say): look beside package.json.
+    const file = path.join(packageRoot(), 'prebuilds', target, 'toolfinch.node');
+    if (!isMissingModule(error) || !existsSync(file)) throw error;
+    return requireAddon(file);
+  }
+}
+
+function check(candidate: unknown): Binding {
+  const addon = candidate as Partial<Addon> | null | undefined;
+  if (typeof addon?.abiVersion !== 'function' || typeof addon.initialize !== 'function') {
+    throw new FinchError(
+      'FINCH_DEVICE',
+      "Toolfinch's native addon could not be used: what was loaded is not Toolfinch's addon. Expected the exports of " +
+        'a toolfinch.node: check TOOLFINCH_BINDING or the argument of setNativeBinding().',
+    );
+  }
+  const actual = addon.abiVersion();
+  if (actual !== abiVersion) {
+    throw new FinchError(
+      'FINCH_DEVICE',
+      `Toolfinch's native addon could not be used: it speaks ABI version ${actual} but this package needs ` +
+        `${abiVersion}, so the two come from different releases. Reinstall toolfinch (from a checkout: npm run build), ` +
+        'and check TOOLFINCH_BINDING.',
+    );
+  }
+  addon.initialize({ FinchError });
+  return addon as Binding;
 }

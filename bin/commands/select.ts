@@ -1,0 +1,147 @@
+import {
+  type CutRule,
+  type Decision,
+  FinchError,
+  type Query,
+  Selector,
+  type SelectOptions,
+  type TaskState,
+  ToolIndex,
+} from '../../lib/index.js';
+import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
+import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
+import { feedbackFolder, withFeedback } from '../feedback-folder.js';
+import { readText } from '../sources.js';
+import { drawDecision } from '../terminal-chart.js';
+
+const usage = `usage: toolfinch select QUERY [--index FILE]
+       toolfinch select --state STATE.json [--index FILE]
+
+Prints the tools for a query, the score each stage gave, and where the list was cut.
+
+  --index FILE               the index (default: tools.finch)
+  --state FILE               {"instruction", "actions", "observation"} instead of a query
+  --feedback FOLDER          where decisions and outcomes are kept (default: FILE.feedback); --no-feedback: nowhere
+  --method NAME              hybrid (default), dense or lexical
+  --shortlist N              candidates before the cut (default 10)
+  --k N                      a fixed cut after N instead of the dynamic one
+  --max-tools N              at most N tools
+  --max-tokens N             at most N prompt tokens of definitions
+  --floor X                  choose nothing when the best score is below X
+  --allow ID,…  --exclude ID,…  --pin ID,…  --group NAME,…
+${encoderUsage}
+  --json                     the decision record`;
+
+export const select: Command = {
+  name: 'select',
+  summary: 'pick the tools for a query or a task state, and draw the cut',
+  usage,
+  async run(args) {
+    const { values, positionals } = parse(args, {
+      index: { type: 'string', default: 'tools.finch' },
+      state: { type: 'string' },
+      feedback: { type: 'string' },
+      'no-feedback': { type: 'boolean', default: false },
+      method: { type: 'string' },
+      shortlist: { type: 'string' },
+      k: { type: 'string' },
+      'max-tools': { type: 'string' },
+      'max-tokens': { type: 'string' },
+      floor: { type: 'string' },
+      allow: { type: 'string' },
+      exclude: { type: 'string' },
+      pin: { type: 'string' },
+      group: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      ...encoderOptions,
+    });
+    const query = await readQuery(positionals, values.state);
+    const k = numberOption('k', values.k);
+    const options = given({
+      method: values.method as SelectOptions['method'],
+      shortlist: numberOption('shortlist', values.shortlist),
+      maxTools: numberOption('max-tools', values['max-tools']),
+      maxTokens: numberOption('max-tokens', values['max-tokens']),
+      relevanceFloor: numberOption('floor', values.floor),
+      cut: k === undefined ? undefined : ({ rule: 'fixed', k } satisfies CutRule),
+      allow: list(values.allow),
+      exclude: list(values.exclude),
+      pin: list(values.pin),
+      groups: list(values.group),
+    }) satisfies SelectOptions;
+
+    const encoder = await openEncoder(values);
+    const toolIndex = await ToolIndex.open(values.index, { encoder });
+    const decision = values['no-feedback']
+      ? await new Selector({ index: toolIndex }).select(query, options)
+      : await withFeedback(
+          feedbackFolder(values.index, values.feedback),
+          encoder,
+          (feedback) => new Selector({ index: toolIndex, feedback }).select(query, options),
+        );
+    toolIndex.close();
+    await encoder.close();
+    process.stdout.write(
+      values.json ? `${JSON.stringify(decision, null, 2)}\n` : describe(decision),
+    );
+  },
+};
+
+const reasons: Record<NonNullable<Decision['reason']>, string> = {
+  'empty-index': 'the index has no tools',
+  'nothing-allowed': '--allow, --exclude and --group leave no tool',
+  'no-match': 'no tool shares a word with the query',
+  'below-floor': 'no tool is relevant enough',
+  'over-budget': 'no tool fits --max-tokens',
+};
+
+/** What `select` prints: the chart, then the chosen tools. */
+export function describe(decision: Decision): string {
+  const { tools, reason, counts, milliseconds } = decision;
+  const timing = Object.entries(milliseconds)
+    .map(([stage, ms]) => `${stage} ${ms.toFixed(1)} ms`)
+    .join(', ');
+  const chosen = tools.map(({ id, tool, tokens, pinned }) => {
+    const text = tool.description.replace(/\s+/g, ' ');
+    const about = text.length > 88 ? `${text.slice(0, 87)}…` : text;
+    return `  ${id}${pinned ? ' (pinned)' : ''} · ${tokens} tokens\n    ${about}\n`;
+  });
+  return [
+    drawDecision(decision, process.stdout.isTTY === true && process.env.NO_COLOR === undefined),
+    '\n',
+    reason === undefined
+      ? `${tools.length} of ${counts.eligible} tools:\n${chosen.join('')}`
+      : `no tool: ${reasons[reason]}\n`,
+    `\ndecision ${decision.id} (${timing})\n`,
+  ].join('');
+}
+
+async function readQuery(positionals: string[], statePath: string | undefined): Promise<Query> {
+  if (statePath === undefined) {
+    if (positionals.length !== 1) {
+      throw new UsageError(
+        positionals.length === 0
+          ? 'no query is given'
+          : 'more than one query is given; put it in quotes',
+      );
+    }
+    return positionals[0] as string;
+  }
+  if (positionals.length > 0) throw new UsageError('give a query or --state, not both');
+  const text = await readText(statePath);
+  try {
+    return JSON.parse(text) as TaskState;
+  } catch (error) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `${statePath} is not JSON (${(error as Error).message}); expected {"instruction": …, "actions": […], "observation": …}.`,
+    );
+  }
+}
+
+function list(value: string | undefined): string[] | undefined {
+  return value
+    ?.split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+}

@@ -1,0 +1,3 @@
+import { binding } from '../lib/native.js';
+
+export const version = binding().version();

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto';
+import { indexTextRecipe } from './index-text.js';
+import type { Tool } from './tool.js';
+
+/**
+ * A key that changes exactly when a tool's embedding may: SHA-256, 64 hexadecimal digits, of the model, the recipe and
+ * the index text. A tool that carries the host's own `version` is judged by that (with its id) instead of by its text,
+ * so a server that puts session data into its descriptions is not encoded anew each time.
+ *
+ * @param text what {@link indexText} gave for the tool
+ * @param model identity of the encoder: name, revision, dimension
+ * @param recipe what {@link indexTextRecipe} gave for the options; default: the default recipe's
+ */
+export function contentHash(
+  tool: Tool,
+  text: string,
+  model = '',
+  recipe: string = indexTextRecipe(),
+): string {
+  const judged = tool.version === undefined ? ['text', text] : ['version', tool.id, tool.version];
+  // JSON keeps the parts apart whatever they contain.
+  return createHash('sha256')
+    .update(JSON.stringify([model, recipe, ...judged]))
+    .digest('hex');
+}

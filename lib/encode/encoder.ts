@@ -1,0 +1,58 @@
+import { FinchError } from '../errors.js';
+
+/** What a text is: some models mark queries and documents with different prefixes. */
+export type EncodeKind = 'query' | 'tool';
+
+export interface EncodeOptions {
+  /** Stops the call: it rejects with FINCH_ABORTED, whose `cause` is `signal.reason`. */
+  signal?: AbortSignal | undefined;
+  /** Default `'query'`. */
+  kind?: EncodeKind | undefined;
+}
+
+/**
+ * Text to unit vectors. Every encoder of the library has this face, and the rest of the library asks for nothing more:
+ * an encoder of your own needs only these members.
+ */
+export interface Encoder extends AsyncDisposable {
+  /** `name@revision`. Vectors of equal `model` and `dimension` may be compared, cached and kept in one index. */
+  readonly model: string;
+  /** Length of every vector. */
+  readonly dimension: number;
+  /** The cosine below which this model's best match is usually none; left out where nobody has measured it. */
+  readonly relevanceFloor?: number | undefined;
+  /**
+   * Encodes `texts`, in order.
+   *
+   * @returns float32, `texts.length` x `dimension`, row-major, every row of length 1; the caller's own to change.
+   * @throws FinchError FINCH_ABORTED, FINCH_CLOSED, FINCH_INVALID_ARGUMENT, and what the encoder documents.
+   */
+  encode(texts: readonly string[], options?: EncodeOptions): Promise<Float32Array>;
+  /** Ends the encoder: calls in flight settle first, later ones are FINCH_CLOSED. Twice is fine. */
+  close(): Promise<void>;
+}
+
+/** Refuses anything but an array of strings and known options, naming the first offender. */
+export function checkEncodeArguments(texts: readonly string[], options: EncodeOptions): void {
+  if (!Array.isArray(texts)) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `texts is ${texts === null ? 'null' : typeof texts}; expected an array of strings`,
+    );
+  }
+  for (let i = 0; i < texts.length; i++) {
+    if (typeof texts[i] !== 'string') {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        `texts[${i}] is ${texts[i] === null ? 'null' : typeof texts[i]}; expected a string`,
+      );
+    }
+  }
+  const kind: unknown = options.kind;
+  if (kind !== undefined && kind !== 'query' && kind !== 'tool') {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `kind is ${JSON.stringify(kind)}; expected 'query' or 'tool'`,
+    );
+  }
+}

@@ -1,0 +1,176 @@
+import { FinchError } from '../errors.js';
+
+/** A reply that came whole and was well-formed HTTP, but cannot be used; asking again may help (`retry`). */
+export class BadReply extends Error {
+  readonly retry: boolean;
+  readonly error: FinchError;
+
+  constructor(error: FinchError, retry: boolean) {
+    super(error.message);
+    this.error = error;
+    this.retry = retry;
+  }
+}
+
+/** Reads a body as UTF-8, no further than `maxBytes`. */
+export async function readBody(
+  response: Response,
+  maxBytes: number,
+): Promise<{ text: string; whole: boolean }> {
+  if (response.body === null) return { text: '', whole: true };
+  const reader = response.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return { text: Buffer.concat(chunks).toString('utf8'), whole: true };
+    chunks.push(value);
+    size += value.byteLength;
+    if (size > maxBytes) {
+      await reader.cancel().catch(() => undefined);
+      return { text: Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8'), whole: false };
+    }
+  }
+}
+
+/** A body made fit for an error message: one line, at most 200 characters, without the secrets. */
+export function excerpt(body: string, secrets: readonly string[]): string {
+  let text = body;
+  for (const secret of secrets) {
+    if (secret.length > 0) text = text.replaceAll(secret, '***');
+  }
+  text = text.replace(/\s+/g, ' ').trim();
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+/** `Retry-After` in milliseconds from `now`: seconds or an HTTP date; undefined when absent or neither. */
+export function retryAfter(value: string | null, now: number): number | undefined {
+  if (value === null) return undefined;
+  const text = value.trim();
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function fromBase64(text: string, where: string): Float32Array {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length === 0 || bytes.length % 4 !== 0) {
+    throw new BadReply(
+      new FinchError(
+        'FINCH_CORRUPT',
+        `${where} is base64 of ${bytes.length} bytes; expected little-endian float32`,
+      ),
+      false,
+    );
+  }
+  const row = new Float32Array(bytes.length / 4);
+  for (let i = 0; i < row.length; i++) row[i] = bytes.readFloatLE(4 * i);
+  return row;
+}
+
+function rowOf(value: unknown, where: string): ArrayLike<unknown> {
+  if (typeof value === 'string') return fromBase64(value, where);
+  if (Array.isArray(value) && value.length > 0) return value;
+  throw new BadReply(
+    new FinchError(
+      'FINCH_CORRUPT',
+      `${where} is ${Array.isArray(value) ? 'empty' : typeof value}; expected numbers or base64`,
+    ),
+    false,
+  );
+}
+
+/**
+ * The rows of an OpenAI embeddings reply, in the order of the request, each normalised into `count` x dimension.
+ *
+ * @param expected the dimension every row must have; the first row's when undefined.
+ * @throws BadReply with FINCH_CORRUPT (not that shape, wrong count, index twice), FINCH_DIMENSION, FINCH_NOT_FINITE,
+ *   FINCH_ZERO_VECTOR.
+ */
+export function parseEmbeddings(
+  text: string,
+  count: number,
+  expected: number | undefined,
+  secrets: readonly string[],
+): { rows: Float32Array; dimension: number } {
+  let reply: unknown;
+  try {
+    reply = JSON.parse(text);
+  } catch (cause) {
+    // Cut or garbled on the way, or an error page: the same request may go through.
+    throw new BadReply(
+      new FinchError(
+        'FINCH_CORRUPT',
+        `the reply is not JSON (cut short, NaN, or an error page): ${excerpt(text, secrets)}`,
+        { cause },
+      ),
+      true,
+    );
+  }
+  const fault = (code: 'FINCH_CORRUPT' | 'FINCH_DIMENSION', message: string) =>
+    new BadReply(new FinchError(code, message), false);
+  const data = (reply as { data?: unknown } | null)?.data;
+  if (!Array.isArray(data)) {
+    throw fault(
+      'FINCH_CORRUPT',
+      `the reply has no data array; expected an OpenAI embeddings reply, got ${excerpt(text, secrets)}`,
+    );
+  }
+  if (data.length !== count) {
+    throw fault('FINCH_CORRUPT', `the reply has ${data.length} vectors for ${count} texts`);
+  }
+  let dimension = expected;
+  let rows: Float32Array | undefined;
+  const seen = new Uint8Array(count);
+  for (const [place, item] of data.entries()) {
+    const { index = place, embedding } = (item ?? {}) as { index?: unknown; embedding?: unknown };
+    if (!Number.isInteger(index) || (index as number) < 0 || (index as number) >= count) {
+      throw fault(
+        'FINCH_CORRUPT',
+        `data[${place}].index is ${String(index)}; expected 0 to ${count - 1}`,
+      );
+    }
+    const i = index as number;
+    if (seen[i] === 1) throw fault('FINCH_CORRUPT', `the reply has index ${i} twice`);
+    seen[i] = 1;
+    const row = rowOf(embedding, `data[${place}].embedding`);
+    dimension ??= row.length;
+    rows ??= new Float32Array(count * dimension);
+    if (row.length !== dimension) {
+      throw fault(
+        'FINCH_DIMENSION',
+        `the vector of text ${i} has ${row.length} numbers; expected ${dimension}. Set dimension to what the model gives`,
+      );
+    }
+    normaliseInto(rows.subarray(i * dimension, (i + 1) * dimension), row, i);
+  }
+  return { rows: rows ?? new Float32Array(0), dimension: dimension ?? 0 };
+}
+
+function normaliseInto(out: Float32Array, row: ArrayLike<unknown>, text: number): void {
+  let square = 0;
+  for (let j = 0; j < row.length; j++) {
+    const value = row[j];
+    if (typeof value !== 'number' || !Number.isFinite(value)) {
+      throw new BadReply(
+        new FinchError(
+          'FINCH_NOT_FINITE',
+          `the vector of text ${text} has ${JSON.stringify(value)} at ${j}; expected finite numbers`,
+        ),
+        false,
+      );
+    }
+    square += value * value;
+  }
+  const norm = Math.sqrt(square);
+  if (norm === 0 || !Number.isFinite(norm)) {
+    throw new BadReply(
+      new FinchError(
+        norm === 0 ? 'FINCH_ZERO_VECTOR' : 'FINCH_NOT_FINITE',
+        `the vector of text ${text} has length ${norm}; a direction needs a finite length above 0`,
+      ),
+      false,
+    );
+  }
+  for (let j = 0; j < row.length; j++) out[j] = (row[j] as number) / norm;
+}

@@ -1,0 +1,71 @@
+import type { StoredDecision, StoredReport } from './snapshot.js';
+
+export interface WindowLimits {
+  maxDecisions: number;
+  maxReports: number;
+  reportAgeMs: number;
+}
+
+/** A decision's and a tool's id as one key; the length keeps ("a", "bc") and ("ab", "c") apart. */
+export function reportKey(decisionId: string, toolId: string): string {
+  return `${decisionId.length}:${decisionId}${toolId}`;
+}
+
+/**
+ * The decisions that reports may still come for, and the reports that came. A decision knows which of its tools were
+ * reported for as long as it is kept, so nothing can be applied twice; the keys of reports outlive it, so that a late
+ * repetition is a duplicate and not an unknown id.
+ */
+export class DecisionWindow {
+  readonly decisions: Map<string, StoredDecision>;
+  readonly reports: Map<string, StoredReport>;
+  readonly #limits: WindowLimits;
+  /** The decision added last. */
+  latest: string | undefined;
+
+  constructor(
+    limits: WindowLimits,
+    decisions = new Map<string, StoredDecision>(),
+    reports = new Map<string, StoredReport>(),
+  ) {
+    this.#limits = limits;
+    for (const id of decisions.keys()) this.latest = id;
+    this.decisions = decisions;
+    this.reports = reports;
+    this.#trimDecisions();
+  }
+
+  add(decision: StoredDecision): void {
+    this.decisions.set(decision.id, decision);
+    this.latest = decision.id;
+    this.#trimDecisions();
+  }
+
+  hasReport(decisionId: string, toolId: string): boolean {
+    return (
+      this.decisions.get(decisionId)?.reported?.has(toolId) === true ||
+      this.reports.has(reportKey(decisionId, toolId))
+    );
+  }
+
+  addReport(decisionId: string, toolId: string, report: StoredReport): void {
+    const decision = this.decisions.get(decisionId);
+    if (decision !== undefined) {
+      decision.reported ??= new Map();
+      decision.reported.set(toolId, report.sequence);
+    }
+    this.reports.set(reportKey(decisionId, toolId), report);
+    const oldest = report.time - this.#limits.reportAgeMs;
+    for (const [key, { time }] of this.reports) {
+      if (this.reports.size <= this.#limits.maxReports && time >= oldest) break;
+      this.reports.delete(key);
+    }
+  }
+
+  #trimDecisions(): void {
+    for (const id of this.decisions.keys()) {
+      if (this.decisions.size <= this.#limits.maxDecisions) break;
+      this.decisions.delete(id);
+    }
+  }
+}

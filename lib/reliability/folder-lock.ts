@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { link, mkdir, readFile, rmdir, stat, unlink, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FinchError } from '../errors.js';
+
+interface Holder {
+  pid: number;
+  host: string;
+  /** Tells a process from a later one with its number: boot and start time, where the system says them. */
+  start: string | undefined;
+  token: string;
+}
+
+export const lockName = 'feedback.lock';
+const takeoverName = 'feedback.lock.takeover';
+const takeoverMs = 10_000;
+
+/** The start of a process: Linux's boot id and start tick; undefined elsewhere or when there is no such process. */
+export function processStart(pid: number): string | undefined {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // Field 22, counted after the name, which is in brackets and may hold anything.
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+    return `${boot}/${fields[19]}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(holder: Holder): boolean {
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+  }
+  if (holder.start === undefined) return true;
+  const start = processStart(holder.pid);
+  return start === undefined || start === holder.start;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
+
+/**
+ * One process at a time in a feedback folder. The lock is a file that appears with its content; one left by a process
+ * that died on this host is taken over.
+ */
+export class FolderLock {
+  readonly #file: string;
+  readonly #token: string;
+
+  private constructor(file: string, token: string) {
+    this.#file = file;
+    this.#token = token;
+  }
+
+  /** @throws FinchError FINCH_IO: held (by whom), or the folder cannot be written. */
+  static async acquire(folder: string): Promise<FolderLock> {
+    const file = path.join(folder, lockName);
+    const token = randomUUID();
+    const mine: Holder = {
+      pid: process.pid,
+      host: hostname(),
+      start: processStart(process.pid),
+      token,
+    };
+    const draft = `${file}.${token}`;
+    try {
+      await writeFile(draft, `${JSON.stringify(mine)}\n`, { flag: 'wx' });
+      try {
+        for (let attempt = 0; ; attempt++) {
+          // A link appears with its whole content or not at all.
+          const held = await link(draft, file).then(
+            () => false,
+            (error: unknown) => {
+              if (codeOf(error) === 'EEXIST') return true;
+              throw error;
+            },
+          );
+          if (!held) return new FolderLock(file, token);
+          const holder = await readHolder(file);
+          if (holder !== undefined && (holder.host !== mine.host || isAlive(holder))) {
+            throw heldError(file, holder, mine);
+          }
+          if (attempt > 200) {
+            throw new FinchError(
+              'FINCH_IO',
+              `${file} could not be taken over in 2 s; when no process uses the folder, delete it and ${takeoverName}`,
+            );
+          }
+          if (!(await removeStale(file, holder))) await sleep(10);
+        }
+      } finally {
+        await unlink(draft).catch(() => undefined);
+      }
+    } catch (cause) {
+      if (cause instanceof FinchError) throw cause;
+      throw new FinchError(
+        'FINCH_IO',
+        `cannot write in the feedback folder ${folder} (${cause instanceof Error ? cause.message : String(cause)}); ` +
+          'give a folder this process may write, or keep feedback in memory',
+        { cause },
+      );
+    }
+  }
+
+  /** Removes the lock if it is still ours. */
+  async release(): Promise<void> {
+    const holder = await readHolder(this.#file);
+    if (holder?.token === this.#token) await unlink(this.#file).catch(() => undefined);
+  }
+}
+
+async function readHolder(file: string): Promise<Holder | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+  try {
+    const holder = JSON.parse(text) as Partial<Holder> | null;
+    if (
+      holder !== null &&
+      Number.isSafeInteger(holder.pid) &&
+      (holder.pid as number) > 0 &&
+      typeof holder.host === 'string' &&
+      typeof holder.token === 'string'
+    ) {
+      return holder as Holder;
+    }
+  } catch {
+    // Not ours, or lost in a power cut: nobody can be named, so nobody holds it.
+  }
+  return undefined;
+}
+
+function heldError(file: string, holder: Holder, mine: Holder): FinchError {
+  if (holder.host !== mine.host) {
+    return new FinchError(
+      'FINCH_IO',
+      `the feedback folder is held by process ${holder.pid} on host ${holder.host}; if that host is gone, delete ${file}`,
+    );
+  }
+  return new FinchError(
+    'FINCH_IO',
+    holder.pid === mine.pid
+      ? `the feedback folder is already open in this process (${mine.pid}); close that store, or share it`
+      : `the feedback folder is held by process ${holder.pid}; close its store, or use another folder (${file})`,
+  );
+}
+
+/**
+ * Removes a lock whose holder is dead. A directory guards the removal: without it, two that saw the same dead holder
+ * could remove each other's fresh lock.
+ *
+ * @returns whether this call did it.
+ */
+async function removeStale(file: string, seen: Holder | undefined): Promise<boolean> {
+  const guard = path.join(path.dirname(file), takeoverName);
+  try {
+    await mkdir(guard);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    const age = await stat(guard).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    );
+    // Its maker died in the few microseconds of a takeover.
+    if (age > takeoverMs) await rmdir(guard).catch(() => undefined);
+    return false;
+  }
+  try {
+    const holder = await readHolder(file);
+    if (holder?.token === seen?.token) await unlink(file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return true;
+    throw error;
+  } finally {
+    await rmdir(guard).catch(() => undefined);
+  }
+}

@@ -1,0 +1,190 @@
+import { throwIfAborted } from '../abort.js';
+import { FinchError } from '../errors.js';
+import { binding, type SearchMode } from '../native.js';
+import type { LexicalHit } from './lexical-index.js';
+import type { ToolIndex } from './tool-index.js';
+import { type AllowSet, asAllowSet, type Snapshot } from './vector-index.js';
+
+/** `dense`: cosine of embeddings; `lexical`: BM25; `hybrid` (default): both, on one scale. */
+export type RetrieveMethod = 'hybrid' | 'dense' | 'lexical';
+
+export interface RetrieveQuery {
+  readonly text: string;
+  /** The text's embedding (the index's dimension); not needed by `lexical`. */
+  readonly vector?: Float32Array | undefined;
+}
+
+export interface RetrieveOptions {
+  /** How many candidates at most; an integer from 1 to 65,536. */
+  n: number;
+  method?: RetrieveMethod;
+  /** Exact or ANN for the dense part; see {@link SearchOptions.mode}. */
+  mode?: SearchMode;
+  allow?: Iterable<string> | AllowSet | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** One candidate. Scores of parts that did not run are absent. */
+export interface Retrieved {
+  readonly id: string;
+  /** Insertion number of the tool; ties are ordered by it. */
+  readonly key: number;
+  /** What candidates are ordered by: the cosine, the scaled BM25 or the hybrid of both; at most 1 up to rounding. */
+  readonly score: number;
+  /** Cosine, in [-1, 1]. */
+  readonly dense?: number;
+  /** BM25+; only comparable within one query. 0 when no word is shared. */
+  readonly lexical?: number;
+  /** The query calls this tool by its name. */
+  readonly named?: true;
+}
+
+/**
+ * Weight of BM25 beside a cosine, as `cos + w · bm25 / ln(1 + N)`: idf, and with it BM25, grows with ln N. Chosen on the train
+ * splits of metatool and sealtools, where anything from 0.01 to 0.04 is within half a point (docs/retrieval.md).
+ */
+const lexicalWeight = 0.02;
+/** A tool that the query calls by name goes before all that merely resemble it. */
+const namedBonus = 0.3;
+/** The dense and the lexical list are each read this many times deeper than asked, so that their union holds the best n. */
+const overFetch = 4;
+const minFetch = 64;
+
+/**
+ * The n best candidates for a query, best first.
+ *
+ * Hybrid (a convex combination; Bruch et al. 2022 find it above rank fusion): every tool near the top of either list
+ * gets both scores. When the best is above 1, the list is scaled so that it is 1: scores stay on the cosine's scale,
+ * which the fusion's weights are made for.
+ *
+ * @throws FinchError FINCH_DIMENSION, FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT, FINCH_ABORTED
+ */
+export async function retrieve(
+  index: ToolIndex,
+  snapshot: Snapshot,
+  query: RetrieveQuery,
+  options: RetrieveOptions,
+): Promise<Retrieved[]> {
+  const { n, method = 'hybrid', signal } = options;
+  if (!Number.isInteger(n) || n < 1 || n > 65_536) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `n is ${n}; expected an integer number of candidates from 1 to 65,536.`,
+    );
+  }
+  throwIfAborted(signal);
+  if (snapshot.count === 0) return [];
+  const allow = options.allow === undefined ? undefined : asAllowSet(options.allow);
+
+  if (method === 'dense') {
+    const hits = await snapshot.search(vectorOf(query, method), {
+      k: n,
+      mode: options.mode ?? 'auto',
+      allow,
+      signal,
+    });
+    return hits.map(({ id, key, score }) => ({ id, key, score, dense: score }));
+  }
+
+  // A turn of the event loop between requests: a lexical search runs on this thread, and bursts must not pile up.
+  await new Promise(setImmediate);
+  const fetch = Math.max(minFetch, overFetch * n);
+  const {
+    best: lexical,
+    scores: lexicalOf,
+    named,
+  } = lexicalHits(index, snapshot, query.text, allow, fetch);
+  const scale = 1 / Math.log(1 + snapshot.count);
+
+  if (method === 'lexical') {
+    return order(
+      lexical.map(({ id, key, score }) => ({
+        id,
+        key,
+        score: score * scale * lexicalWeight + (named.has(id) ? namedBonus : 0),
+        lexical: score,
+        ...(named.has(id) ? { named: true as const } : {}),
+      })),
+      n,
+    );
+  }
+
+  const vector = vectorOf(query, method);
+  const dense = await snapshot.search(vector, {
+    k: Math.min(fetch, 65_536),
+    mode: options.mode ?? 'auto',
+    allow,
+    signal,
+  });
+  const candidates = new Map<string, { key: number; dense: number }>();
+  for (const { id, key, score } of dense) candidates.set(id, { key, dense: score });
+  const missing = lexical
+    .filter(({ id }) => !candidates.has(id))
+    .map(({ id, key }) => ({ id, key }));
+  const cosines = cosinesOf(
+    snapshot,
+    vector,
+    missing.map(({ key }) => key),
+  );
+  missing.forEach(({ id, key }, i) => {
+    candidates.set(id, { key, dense: cosines[i] as number });
+  });
+  return order(
+    [...candidates].map(([id, { key, dense: cosine }]) => {
+      const bm25 = lexicalOf.get(id) ?? 0;
+      return {
+        id,
+        key,
+        score: cosine + lexicalWeight * scale * bm25 + (named.has(id) ? namedBonus : 0),
+        dense: cosine,
+        lexical: bm25,
+        ...(named.has(id) ? { named: true as const } : {}),
+      };
+    }),
+    n,
+  );
+}
+
+function vectorOf(query: RetrieveQuery, method: RetrieveMethod): Float32Array {
+  if (query.vector !== undefined) return query.vector;
+  throw new FinchError(
+    'FINCH_INVALID_ARGUMENT',
+    `the ${method} method needs query.vector, the embedding of the text. Encode it with the index's encoder, or use the lexical method.`,
+  );
+}
+
+/** The best lexical hits that are allowed, `scores` of all of them, and the keys of those that are in the snapshot. */
+function lexicalHits(
+  index: ToolIndex,
+  snapshot: Snapshot,
+  text: string,
+  allow: AllowSet | undefined,
+  depth: number,
+): {
+  best: (LexicalHit & { key: number })[];
+  scores: ReadonlyMap<string, number>;
+  named: ReadonlySet<string>;
+} {
+  const named = index.lexical.named(text);
+  const hits = index.lexical.search(text).filter(({ id }) => allow === undefined || allow.has(id));
+  const near = hits.filter(({ id }, place) => place < depth || named.has(id));
+  const keys = snapshot.find(near.map(({ id }) => id));
+  const best = near
+    .map((hit, i) => ({ ...hit, key: keys[i] as number }))
+    .filter(({ key }) => key !== 0);
+  return { best, scores: new Map(hits.map(({ id, score }) => [id, score])), named };
+}
+
+function cosinesOf(snapshot: Snapshot, vector: Float32Array, keys: number[]): Float32Array {
+  if (keys.length === 0) return new Float32Array(0);
+  const rows = snapshot.vectors(Float64Array.from(keys));
+  const queries = new Float32Array(rows.length);
+  for (let at = 0; at < rows.length; at += vector.length) queries.set(vector, at);
+  return binding().cosine(queries, rows, vector.length);
+}
+
+function order(candidates: Retrieved[], n: number): Retrieved[] {
+  const best = candidates.sort((a, b) => b.score - a.score || a.key - b.key).slice(0, n);
+  const top = best[0]?.score ?? 0;
+  return top > 1 ? best.map((hit) => ({ ...hit, score: hit.score / top })) : best;
+}

@@ -1,0 +1,109 @@
+import type { Tool } from '../catalog/tool.js';
+import type { Cut } from '../truncate/dynamic-cut.js';
+
+/** What feedback says of a tool, and how it entered the score. */
+export interface ReliabilityRecord {
+  /** The arm's estimate of success in this context. Without feedback: the prior. */
+  readonly mean: number;
+  /** The exploration bonus that was added; 0 when exploring is off. */
+  readonly bonus: number;
+  /** Context-free, in [0, 1]: falls fast with failures, returns by itself. */
+  readonly availability: number;
+  /** The static prior, in [0, 1]. */
+  readonly prior: number;
+  /** Discounted number of reports behind the estimate. */
+  readonly evidence: number;
+  /** All reports ever. */
+  readonly reports: number;
+  /** The latest report: 1 worked, 0 failed; absent without one. */
+  readonly lastOutcome?: number;
+}
+
+/** Where a candidate's way ended. */
+export type CandidateFate =
+  | 'selected'
+  /** Below the dynamic or fixed cut. */
+  | 'cut'
+  /** Above the cut, but maxTools or maxTokens left no room. */
+  | 'budget'
+  /** Nothing was relevant enough, so nothing was chosen. */
+  | 'abstained';
+
+/** A tool that was considered, with the score each stage gave it. */
+export interface Candidate {
+  readonly id: string;
+  readonly fate: CandidateFate;
+  /** The final score: semantic, reliability and prior fused. Candidates are in its order. */
+  readonly score: number;
+  /** The retrieval's score. */
+  readonly semantic: number;
+  /** 0-based place the retrieval gave it. */
+  readonly semanticRank: number;
+  /** Cosine, when a dense stage ran. */
+  readonly dense?: number;
+  /** BM25, when a lexical stage ran. */
+  readonly lexical?: number;
+  /** The query calls it by name. */
+  readonly named?: true;
+  readonly reliability: ReliabilityRecord;
+  /** Estimated prompt tokens of its definition. */
+  readonly tokens: number;
+  /** Relevant, but its recent calls failed: availability below 0.5. */
+  readonly unhealthy?: true;
+}
+
+export interface SelectedTool {
+  readonly id: string;
+  /** The tool as it was indexed; `tool.definition` is what its host wrote, byte for byte. */
+  readonly tool: Tool;
+  /** The final score; absent for a pinned tool that was no candidate. */
+  readonly score?: number;
+  readonly tokens: number;
+  readonly pinned?: true;
+}
+
+/** Why nothing was chosen. */
+export type NoneReason =
+  /** The index has no tools. */
+  | 'empty-index'
+  /** `allow`, `exclude` and `groups` leave none. */
+  | 'nothing-allowed'
+  /** No candidate shares anything with the query (lexical retrieval). */
+  | 'no-match'
+  /** The best candidate is below the relevance floor. */
+  | 'below-floor'
+  /** No tool fits maxTokens. */
+  | 'over-budget';
+
+/** The decision record: what was chosen, and why everything else was not. */
+export interface Decision {
+  /** Hand it to `report` with the outcome. */
+  readonly id: string;
+  /** The text that was encoded. */
+  readonly query: string;
+  /** What to show the model. */
+  readonly tools: readonly SelectedTool[];
+  /** Set exactly when `tools` is empty. */
+  readonly reason?: NoneReason;
+  /** Every candidate of the shortlist, in the order of the final score. */
+  readonly candidates: readonly Candidate[];
+  /** Where the list was cut; absent when there was nothing to cut. */
+  readonly cut?: Cut & {
+    readonly rule: 'dynamic' | 'fixed';
+    /** Cosines of neighbouring candidates, one fewer than candidates. */
+    readonly similarities: readonly number[];
+  };
+  /** Stages that ran, in order. */
+  readonly stages: readonly string[];
+  readonly counts: {
+    readonly indexed: number;
+    readonly eligible: number;
+    readonly retrieved: number;
+    readonly pinned: number;
+    readonly returned: number;
+  };
+  /** Pinned ids that are not in the index or not allowed. */
+  readonly pinnedMissing?: readonly string[];
+  /** Milliseconds per stage, and in all. */
+  readonly milliseconds: Readonly<Record<string, number>>;
+}

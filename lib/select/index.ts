@@ -1,0 +1,19 @@
+/** The Selector and its decision record. */
+export type {
+  Candidate,
+  CandidateFate,
+  Decision,
+  NoneReason,
+  ReliabilityRecord,
+  SelectedTool,
+} from './decision.js';
+export {
+  defaultWeights,
+  type FusionWeights,
+  type Query,
+  type SelectOptions,
+  Selector,
+  type SelectorOptions,
+  type SelectSettings,
+} from './selector.js';
+export { stateText, type TaskState } from './task-state.js';

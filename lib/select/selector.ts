@@ -1,0 +1,458 @@
+import { randomUUID } from 'node:crypto';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { throwIfAborted } from '../abort.js';
+import { FinchError } from '../errors.js';
+import type { NativeRanked } from '../native.js';
+import type { FeedbackStore, Outcome, ReportResult } from '../reliability/feedback-store.js';
+import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
+import type { ToolIndex } from '../retrieve/tool-index.js';
+import type { AllowSet, Snapshot } from '../retrieve/vector-index.js';
+import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
+import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
+import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
+import { stateText, type TaskState } from './task-state.js';
+import { visibleTools } from './visible-tools.js';
+
+/** Weights of RATED's fusion: semantic + bandit + prior = 1. */
+export interface FusionWeights {
+  readonly semantic: number;
+  readonly bandit: number;
+  readonly prior: number;
+  /** How far an unavailable tool falls, in [0, 1]; 0 is RATED's fusion as written. */
+  readonly outage: number;
+}
+
+export const defaultWeights: FusionWeights = {
+  semantic: 0.75,
+  bandit: 0.15,
+  prior: 0.1,
+  outage: 0.5,
+};
+
+/** What one call of `select` may set; the Selector's own options are its defaults. */
+export interface SelectSettings extends Budget {
+  /** Default `hybrid`. */
+  method?: RetrieveMethod;
+  /** Candidates that are retrieved, fused and cut; default 10. */
+  shortlist?: number;
+  /** Default `{ rule: 'dynamic' }`: MagicSelector's dynamic top-k. */
+  cut?: CutRule;
+  weights?: FusionWeights;
+  /** Add the bandit's exploration bonus; default true. `false`: the same state always gives the same list. */
+  explore?: boolean;
+  /**
+   * Choose nothing when the best candidate's retrieval score is below this. Default: the encoder's calibrated `relevanceFloor`, if it has one;
+   * `-Infinity` never abstains.
+   */
+  relevanceFloor?: number;
+  /** Ids that are always shown, whatever their score, where visible. */
+  pin?: readonly string[];
+  /** `score` (default): best first. `stable`: insertion order, so that a prompt built from the list stays cacheable. */
+  order?: 'score' | 'stable';
+}
+
+export interface SelectOptions extends SelectSettings {
+  /** Ids that may be chosen (a user's or tenant's). Visibility, not authorisation. */
+  allow?: Iterable<string> | AllowSet;
+  /** Ids that may not be chosen. */
+  exclude?: Iterable<string>;
+  /** Only tools of these groups. */
+  groups?: readonly string[];
+  signal?: AbortSignal;
+}
+
+export interface SelectorOptions extends SelectSettings {
+  index: ToolIndex;
+  /** Where outcomes are kept; without it nothing is learnt and `report` is FINCH_INVALID_ARGUMENT. */
+  feedback?: FeedbackStore;
+  /** The clock, Unix milliseconds. */
+  now?: () => number;
+}
+
+export type Query = string | TaskState;
+
+const traced = tracingChannel('toolfinch:select');
+const reported = channel('toolfinch:report');
+
+/**
+ * From a task to the few tools that fit it: encode → retrieve → fuse with reliability → cut, and the loop back through
+ * {@link report}. It wires the stages; each can be used alone.
+ */
+export class Selector {
+  readonly index: ToolIndex;
+  readonly feedback: FeedbackStore | undefined;
+  readonly #settings: SelectSettings;
+  readonly #now: () => number;
+
+  constructor(options: SelectorOptions) {
+    const { index, feedback, now, ...settings } = options;
+    if (feedback !== undefined && feedback.dimension !== index.encoder.dimension) {
+      throw new FinchError(
+        'FINCH_DIMENSION',
+        `the feedback store was made for ${feedback.dimension} dimensions, the encoder has ${index.encoder.dimension}. Open the store with the encoder's dimension.`,
+      );
+    }
+    checkSettings(settings);
+    this.index = index;
+    this.feedback = feedback;
+    this.#settings = settings;
+    this.#now = now ?? Date.now;
+  }
+
+  /**
+   * Picks the tools for a query, or for the state of a task.
+   *
+   * @throws FinchError FINCH_INVALID_ARGUMENT, FINCH_ABORTED, and what the encoder throws
+   */
+  select(query: Query, options: SelectOptions = {}): Promise<Decision> {
+    const text = typeof query === 'string' ? query : stateText(query);
+    return traced.tracePromise(() => this.#select(text, options), { query: text });
+  }
+
+  /**
+   * Tells how a chosen tool did; resolves once it is durable. `true` and `'success'` are the same, so are `false` and
+   * `'error'`. A second report of the same decision and tool changes nothing.
+   *
+   * @throws FinchError FINCH_UNKNOWN_ID (decision, or a tool that was no candidate of it), FINCH_IO, FINCH_CLOSED
+   */
+  async report(
+    decisionId: string,
+    toolId: string,
+    outcome: boolean | Outcome,
+  ): Promise<ReportResult> {
+    if (this.feedback === undefined) {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        'this Selector has no feedback store, so it cannot learn. Give it one: new Selector({ index, feedback: FeedbackStore.memory({ bandit: { dimension } }) }).',
+      );
+    }
+    const kind = typeof outcome === 'boolean' ? (outcome ? 'success' : 'error') : outcome;
+    const report = { decisionId, toolId, outcome: kind, at: this.#now() };
+    const result = await this.feedback.report(report);
+    if (reported.hasSubscribers) reported.publish({ ...report, result });
+    return result;
+  }
+
+  async #select(text: string, options: SelectOptions): Promise<Decision> {
+    const settings = { ...this.#settings, ...defined(options) };
+    checkSettings(settings);
+    if (text.trim() === '') {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        'the query is empty; expected what the user wants, in words.',
+      );
+    }
+    throwIfAborted(options.signal);
+    const clock = new StageClock();
+    const snapshot = this.index.snapshot();
+    try {
+      return await this.#decide(text, settings, snapshot, clock);
+    } finally {
+      snapshot.close();
+    }
+  }
+
+  async #decide(
+    text: string,
+    settings: SelectOptions,
+    snapshot: Snapshot,
+    clock: StageClock,
+  ): Promise<Decision> {
+    const { signal, method = 'hybrid' } = settings;
+    const allow = visibleTools(this.index, settings);
+    const eligible = snapshot.eligible(allow);
+    const base = { text, settings, clock, snapshot, allow, eligible };
+    if (snapshot.count === 0) return this.#none('empty-index', base);
+    if (eligible === 0) return this.#none('nothing-allowed', base);
+
+    // The context of the bandit is the query's embedding, so even lexical retrieval encodes when there is feedback.
+    const encodes = method !== 'lexical' || this.feedback !== undefined;
+    const vector = encodes
+      ? await clock.time('encode', () =>
+          this.index.encoder.encode([text], { kind: 'query', signal }),
+        )
+      : undefined;
+    const found = await clock.time(`retrieve:${method}`, () =>
+      retrieve(
+        this.index,
+        snapshot,
+        { text, vector },
+        { n: settings.shortlist ?? 10, method, allow, signal },
+      ),
+    );
+    // From here on nothing is awaited: a tool removed meanwhile is gone now, and none can go before the list is made.
+    const retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
+    const best = retrieved[0];
+    if (best === undefined) return this.#none('no-match', base);
+
+    const ranked = clock.timeSync('rank', () =>
+      snapshot.rank(
+        this.feedback?.bandit.handle ?? null,
+        Float64Array.from(retrieved, ({ key }) => key),
+        Float32Array.from(retrieved, ({ score }) => score),
+        // Without feedback there is no bandit, and the context is not used.
+        vector ?? new Float32Array(this.index.encoder.dimension).fill(1),
+        {
+          now: this.#now(),
+          explore: settings.explore ?? true,
+          weights: { ...(settings.weights ?? defaultWeights), clamp: true },
+          cut: nativeCut(settings.cut ?? { rule: 'dynamic' }),
+        },
+      ),
+    );
+
+    const floor = settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
+    const abstain = best.score < floor && best.named === undefined;
+    return this.#finish(ranked, retrieved, abstain, vector, base);
+  }
+
+  #finish(
+    ranked: NativeRanked,
+    retrieved: readonly Retrieved[],
+    abstain: boolean,
+    vector: Float32Array | undefined,
+    base: Base,
+  ): Decision {
+    const { settings } = base;
+    const pins = this.#pinned(base);
+    const pinned = new Set(pins.ids);
+    const above = ranked.ids
+      .slice(0, ranked.cut.k)
+      .filter((id) => !abstain && !pinned.has(id))
+      .map((id) => ({ id, tokens: this.index.tokens(id) }));
+    const pinnedTools = pins.ids.map((id) => ({ id, tokens: this.index.tokens(id) }));
+    const { kept, overBudget } = withinBudget(pinnedTools, above, settings);
+    const shown = new Set([...pins.ids, ...kept.map(({ id }) => id)]);
+    const over = new Set(overBudget.map(({ id }) => id));
+
+    const byKey = new Map(retrieved.map((hit) => [hit.key, hit]));
+    const candidates = ranked.ids.map((id, i): Candidate => {
+      const fate: CandidateFate = shown.has(id)
+        ? 'selected'
+        : abstain
+          ? 'abstained'
+          : over.has(id)
+            ? 'budget'
+            : 'cut';
+      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey);
+    });
+
+    const decisionId = randomUUID();
+    if (this.feedback !== undefined && vector !== undefined) {
+      const reportable = new Map(candidates.map(({ id, reliability }) => [id, reliability.prior]));
+      const priors = base.snapshot.priors(Float64Array.from(pins.keys));
+      pins.ids.forEach((id, i) => {
+        if (!reportable.has(id)) reportable.set(id, priors[i] as number);
+      });
+      this.feedback.decide({
+        id: decisionId,
+        x: vector,
+        toolIds: [...reportable.keys()],
+        priors: Float32Array.from(reportable.values()),
+        time: this.#now(),
+      });
+    }
+    const scoreOf = new Map(candidates.map(({ id, score }) => [id, score]));
+    const keyOf = new Map(ranked.ids.map((id, i) => [id, ranked.keys[i] as number]));
+    pins.ids.forEach((id, i) => {
+      keyOf.set(id, pins.keys[i] as number);
+    });
+    const order = [
+      ...ranked.ids.filter((id) => shown.has(id)),
+      ...pins.ids.filter((id) => !scoreOf.has(id)),
+    ];
+    if (settings.order === 'stable') {
+      order.sort((a, b) => (keyOf.get(a) as number) - (keyOf.get(b) as number));
+    }
+    const tools = order.map((id): SelectedTool => {
+      const score = scoreOf.get(id);
+      return {
+        id,
+        tool: this.index.tool(id),
+        ...(score === undefined ? {} : { score }),
+        tokens: this.index.tokens(id),
+        ...(pinned.has(id) ? { pinned: true as const } : {}),
+      };
+    });
+    const reason: NoneReason = abstain ? 'below-floor' : 'over-budget';
+    return {
+      id: decisionId,
+      query: base.text,
+      tools,
+      ...(tools.length === 0 ? { reason } : {}),
+      candidates,
+      cut: {
+        ...ranked.cut,
+        rule: settings.cut?.rule ?? 'dynamic',
+        similarities: [...ranked.similarities],
+      },
+      ...record(base, pins, candidates.length, tools.length),
+    };
+  }
+
+  #none(reason: NoneReason, base: Base): Decision {
+    const pins = this.#pinned(base);
+    const tools = pins.ids.map(
+      (id): SelectedTool => ({
+        id,
+        tool: this.index.tool(id),
+        tokens: this.index.tokens(id),
+        pinned: true,
+      }),
+    );
+    return {
+      id: randomUUID(),
+      query: base.text,
+      tools,
+      ...(tools.length === 0 ? { reason } : {}),
+      candidates: [],
+      ...record(base, pins, 0, tools.length),
+    };
+  }
+
+  #pinned({ settings, snapshot, allow }: Base): Pins {
+    const ids = [...new Set(settings.pin)];
+    const keys = snapshot.find(ids);
+    const visible = ids.map(
+      (id, i) =>
+        keys[i] !== 0 && this.index.get(id) !== undefined && (allow === undefined || allow.has(id)),
+    );
+    return {
+      ids: ids.filter((_, i) => visible[i]),
+      keys: [...keys].filter((_, i) => visible[i]),
+      missing: ids.filter((_, i) => !visible[i]),
+    };
+  }
+}
+
+interface Pins {
+  readonly ids: readonly string[];
+  readonly keys: readonly number[];
+  readonly missing: readonly string[];
+}
+
+/** What is known of a request before anything is retrieved. */
+interface Base {
+  readonly text: string;
+  readonly settings: SelectOptions;
+  readonly clock: StageClock;
+  readonly snapshot: Snapshot;
+  readonly allow: AllowSet | undefined;
+  readonly eligible: number;
+}
+
+function record(base: Base, pins: Pins, retrieved: number, returned: number) {
+  const { snapshot, eligible, clock } = base;
+  return {
+    stages: clock.stages,
+    counts: { indexed: snapshot.count, eligible, retrieved, pinned: pins.ids.length, returned },
+    ...(pins.missing.length > 0 ? { pinnedMissing: pins.missing } : {}),
+    milliseconds: clock.finish(),
+  };
+}
+
+function candidateOf(
+  ranked: NativeRanked,
+  i: number,
+  fate: CandidateFate,
+  tokens: number,
+  retrieved: ReadonlyMap<number, Retrieved>,
+): Candidate {
+  const at = (values: Float32Array | Float64Array | Uint32Array) => values[i] as number;
+  const hit = retrieved.get(at(ranked.keys));
+  const lastOutcome = at(ranked.lastOutcome);
+  const availability = at(ranked.availability);
+  return {
+    id: ranked.ids[i] as string,
+    fate,
+    score: at(ranked.score),
+    semantic: at(ranked.semantic),
+    semanticRank: at(ranked.semanticRank),
+    ...(hit?.dense === undefined ? {} : { dense: hit.dense }),
+    ...(hit?.lexical === undefined ? {} : { lexical: hit.lexical }),
+    ...(hit?.named === undefined ? {} : { named: hit.named }),
+    reliability: {
+      mean: at(ranked.mean),
+      bonus: at(ranked.bonus),
+      availability,
+      prior: at(ranked.prior),
+      evidence: at(ranked.evidence),
+      reports: at(ranked.updates),
+      ...(Number.isNaN(lastOutcome) ? {} : { lastOutcome }),
+    },
+    tokens,
+    ...(availability < 0.5 ? { unhealthy: true as const } : {}),
+  };
+}
+
+/** Times the stages of one request. */
+class StageClock {
+  readonly #start = performance.now();
+  readonly #milliseconds: Record<string, number> = {};
+
+  get stages(): string[] {
+    return Object.keys(this.#milliseconds);
+  }
+
+  async time<T>(stage: string, run: () => T | Promise<T>): Promise<T> {
+    const start = performance.now();
+    const result = await run();
+    this.#milliseconds[stage] = performance.now() - start;
+    return result;
+  }
+
+  timeSync<T>(stage: string, run: () => T): T {
+    const start = performance.now();
+    const result = run();
+    this.#milliseconds[stage] = performance.now() - start;
+    return result;
+  }
+
+  finish(): Record<string, number> {
+    return { ...this.#milliseconds, total: performance.now() - this.#start };
+  }
+}
+
+/** Options that are set: a caller passing `undefined` means the default. */
+function defined<T extends object>(options: T): T {
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as T;
+}
+
+function checkSettings(settings: SelectSettings): void {
+  checkBudget(settings);
+  const { method, order, weights, relevanceFloor } = settings;
+  if (method !== undefined && !['hybrid', 'dense', 'lexical'].includes(method)) {
+    throw invalid('method', method, "'hybrid', 'dense' or 'lexical'");
+  }
+  if (order !== undefined && !['score', 'stable'].includes(order)) {
+    throw invalid('order', order, "'score' or 'stable'");
+  }
+  if (
+    relevanceFloor !== undefined &&
+    !(typeof relevanceFloor === 'number' && !Number.isNaN(relevanceFloor))
+  ) {
+    throw invalid('relevanceFloor', relevanceFloor, 'a number');
+  }
+  if (weights !== undefined) {
+    const { semantic, bandit, prior, outage } = weights;
+    const all = [semantic, bandit, prior, outage];
+    const sum = semantic + bandit + prior;
+    if (!all.every((weight) => weight >= 0 && weight <= 1) || Math.abs(sum - 1) > 1e-4) {
+      throw invalid(
+        'weights',
+        weights,
+        'semantic, bandit and prior in [0, 1] that sum to 1, and outage in [0, 1]',
+      );
+    }
+  }
+  nativeCut(settings.cut ?? { rule: 'dynamic' });
+}
+
+function invalid(name: string, value: unknown, expected: string): FinchError {
+  return new FinchError(
+    'FINCH_INVALID_ARGUMENT',
+    `${name} is ${JSON.stringify(value)}; expected ${expected}.`,
+  );
+}
