@@ -99,7 +99,10 @@ function diagnose(error: unknown, attempt: LoadAttempt, machine: string): Diagno
       mend: `Use the binary of this machine (${machine}): reinstall here instead of copying node_modules. ${rebuild}`,
     };
   }
-  if (/ld-linux-|libc\.so\.6/.test(message) && /no such file|not found|loading shared library/i.test(message)) {
+  if (
+    /ld-linux-|libc\.so\.6/.test(message) &&
+    /no such file|not found|loading shared library/i.test(message)
+  ) {
     if (!/version [`'"]/.test(message)) {
       return {
         cause: `the binary is for glibc but this process runs on musl, as on Alpine Linux (${message}).`,
@@ -107,7 +110,9 @@ function diagnose(error: unknown, attempt: LoadAttempt, machine: string): Diagno
       };
     }
   }
-  const version = /version [`'"]((?:GLIBC|GLIBCXX|CXXABI)_[\w.]+)['"`] not found/.exec(message)?.[1];
+  const version = /version [`'"]((?:GLIBC|GLIBCXX|CXXABI)_[\w.]+)['"`] not found/.exec(
+    message,
+  )?.[1];
   if (version !== undefined) {
     const library = version.startsWith('GLIBC_') ? 'C library (glibc)' : 'C++ library (libstdc++)';
     return {
@@ -115,7 +120,11 @@ function diagnose(error: unknown, attempt: LoadAttempt, machine: string): Diagno
       mend: `Use a newer system or container image. ${rebuild}`,
     };
   }
-  if (/incompatible architecture|wrong ELF class|need '|Exec format error|not a valid Win32 application/i.test(message)) {
+  if (
+    /incompatible architecture|wrong ELF class|need '|Exec format error|not a valid Win32 application/i.test(
+      message,
+    )
+  ) {
     return {
       cause: `the binary is for another processor than ${process.arch} (${message}).`,
       mend:
@@ -123,13 +132,21 @@ function diagnose(error: unknown, attempt: LoadAttempt, machine: string): Diagno
         `install with the Node you run. ${rebuild}`,
     };
   }
-  if (/invalid ELF header|file too short|not a mach-o file|slice is not valid|truncated/i.test(message)) {
+  if (
+    /invalid ELF header|file too short|not a mach-o file|slice is not valid|truncated/i.test(
+      message,
+    )
+  ) {
     return {
       cause: `the file is no binary of this system, or it is damaged (${message}).`,
       mend: `Reinstall toolfinch; node_modules copied from another operating system does this too. ${rebuild}`,
     };
   }
-  if (/cannot open shared object file|Library not loaded|specified module could not be found/i.test(message)) {
+  if (
+    /cannot open shared object file|Library not loaded|specified module could not be found/i.test(
+      message,
+    )
+  ) {
     return {
       cause: `a library that it needs is missing (${message}).`,
       mend: `Install the library named there with the system's package manager. ${rebuild}`,

@@ -348,7 +348,7 @@ export function binding(): Binding {
 
 function load(): Binding {
   const target = prebuiltTarget();
-  const choice = explicit ?? (process.env['TOOLFINCH_BINDING'] || undefined);
+  const choice = explicit ?? (process.env.TOOLFINCH_BINDING || undefined);
   let candidate: unknown;
   try {
     if (typeof choice === 'string') {
@@ -362,7 +362,11 @@ function load(): Binding {
     }
   } catch (cause) {
     const file = typeof choice === 'string' ? path.resolve(choice) : undefined;
-    throw new FinchError('FINCH_DEVICE', explainLoadFailure(cause, { target, file, root: packageRoot() }), { cause });
+    throw new FinchError(
+      'FINCH_DEVICE',
+      explainLoadFailure(cause, { target, file, root: packageRoot() }),
+      { cause },
+    );
   }
   return check(candidate);
 }

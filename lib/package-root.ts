@@ -24,7 +24,9 @@ export type PrebuiltTarget =
 export function packageRoot(): string {
   for (let folder = here; ; folder = dirname(folder)) {
     try {
-      const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown };
+      const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+        name?: unknown;
+      };
       if (name === 'toolfinch') return folder;
     } catch {
       // No package.json here: look further up.

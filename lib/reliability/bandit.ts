@@ -47,7 +47,7 @@ export class Bandit implements BanditState, Disposable {
   readonly handle: BanditHandle;
   readonly #binding: BanditBinding;
 
-  /** @throws FinchError FINCH_INVALID_ARGUMENT, FINCH_DIMENSION. */
+  /** @throws FinchError FINCH_INVALID_ARGUMENT (an option out of its range), FINCH_DEVICE (no addon). */
   constructor(options: BanditOptions, binding: BanditBinding = loadedBinding()) {
     this.options = { ...options };
     this.#binding = binding;

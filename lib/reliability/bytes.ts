@@ -1,3 +1,8 @@
+import { endianness } from 'node:os';
+
+// The files are little-endian, as nearly every machine is: floats are then copied as they lie.
+const littleEndian = endianness() === 'LE';
+
 /** Little-endian writing into a growing buffer. */
 export class ByteWriter {
   #buffer: Buffer;
@@ -22,8 +27,7 @@ export class ByteWriter {
   }
 
   u64(value: number): this {
-    this.#size = this.#room(8).writeBigUInt64LE(BigInt(value), this.#size);
-    return this;
+    return this.u32(value % 2 ** 32).u32(Math.floor(value / 2 ** 32));
   }
 
   f32(value: number): this {
@@ -52,10 +56,10 @@ export class ByteWriter {
   }
 
   floats(values: Float32Array): this {
-    const room = this.#room(values.length * 4);
-    for (let i = 0; i < values.length; i++) {
-      this.#size = room.writeFloatLE(values[i] as number, this.#size);
+    if (littleEndian) {
+      return this.bytes(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
     }
+    for (const value of values) this.f32(value);
     return this;
   }
 
@@ -102,7 +106,7 @@ export class ByteReader {
   }
 
   u64(): number {
-    return Number(this.#buffer.readBigUInt64LE(this.#take(8)));
+    return this.u32() + this.u32() * 2 ** 32;
   }
 
   f32(): number {
@@ -126,6 +130,10 @@ export class ByteReader {
   floats(length: number): Float32Array {
     let from = this.#take(length * 4);
     const values = new Float32Array(length);
+    if (littleEndian) {
+      new Uint8Array(values.buffer).set(this.#buffer.subarray(from, from + length * 4));
+      return values;
+    }
     for (let i = 0; i < length; i++, from += 4) values[i] = this.#buffer.readFloatLE(from);
     return values;
   }

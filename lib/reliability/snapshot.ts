@@ -1,5 +1,6 @@
 import { open, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { FinchError } from '../errors.js';
 import { ByteReader, ByteWriter } from './bytes.js';
@@ -13,7 +14,7 @@ const version = 1;
 const fixedBytes = 32;
 // Length of all before u64, CRC-32 of all before u32.
 const trailerBytes = 12;
-const chunkBytes = 1 << 20;
+const chunkBytes = 1 << 18;
 
 /** A decision kept for reports to come. */
 export interface StoredDecision extends DecisionRecord {
@@ -169,13 +170,13 @@ export async function readSnapshot(folder: string): Promise<ReadSnapshot | undef
     );
   }
   try {
-    return parse(buffer);
+    return await parse(buffer);
   } catch (cause) {
     throw corrupt(reasonOf(cause), cause);
   }
 }
 
-function parse(buffer: Buffer): ReadSnapshot {
+async function parse(buffer: Buffer): Promise<ReadSnapshot> {
   const reader = new ByteReader(buffer.subarray(0, buffer.length - trailerBytes), 12);
   const metaBytes = reader.u32();
   const sequence = reader.u64();
@@ -186,11 +187,13 @@ function parse(buffer: Buffer): ReadSnapshot {
   while (reader.u8() === 1) {
     const decision = takeDecision(reader);
     decisions.set(decision.id, decision);
+    if (decisions.size % 256 === 0) await nextTurn();
   }
   const reports = new Map<string, StoredReport>();
   while (reader.u8() === 1) {
     const key = reader.string();
     reports.set(key, { sequence: reader.u64(), time: reader.f64() });
+    if (reports.size % 4096 === 0) await nextTurn();
   }
   if (reader.left > 0) throw new RangeError(`${reader.left} bytes too many`);
   return { sequence, created, meta, bandit, decisions, reports, bytes: buffer.length };

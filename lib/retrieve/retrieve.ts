@@ -40,10 +40,10 @@ export interface Retrieved {
 }
 
 /**
- * Weight of BM25 beside a cosine, as `cos + w · bm25 / ln(1 + N)`: idf, and with it BM25, grows with ln N. Chosen on the train
- * splits of metatool and sealtools, where anything from 0.01 to 0.04 is within half a point (docs/retrieval.md).
+ * BM25 enters as `w · √(bm25 / ln(1 + N))` beside a cosine: idf, and with it BM25, grows with ln N; the root keeps long
+ * queries, whose BM25 grows with every word, on the cosine's scale. Chosen on train splits (docs/retrieval.md).
  */
-const lexicalWeight = 0.02;
+const lexicalWeight = 0.1;
 /** A tool that the query calls by name goes before all that merely resemble it. */
 const namedBonus = 0.3;
 /** The dense and the lexical list are each read this many times deeper than asked, so that their union holds the best n. */
@@ -94,14 +94,15 @@ export async function retrieve(
     scores: lexicalOf,
     named,
   } = lexicalHits(index, snapshot, query.text, allow, fetch);
-  const scale = 1 / Math.log(1 + snapshot.count);
+  const logCount = Math.log(1 + snapshot.count);
+  const lexicalScore = (bm25: number) => lexicalWeight * Math.sqrt(bm25 / logCount);
 
   if (method === 'lexical') {
     return order(
       lexical.map(({ id, key, score }) => ({
         id,
         key,
-        score: score * scale * lexicalWeight + (named.has(id) ? namedBonus : 0),
+        score: lexicalScore(score) + (named.has(id) ? namedBonus : 0),
         lexical: score,
         ...(named.has(id) ? { named: true as const } : {}),
       })),
@@ -135,7 +136,7 @@ export async function retrieve(
       return {
         id,
         key,
-        score: cosine + lexicalWeight * scale * bm25 + (named.has(id) ? namedBonus : 0),
+        score: cosine + lexicalScore(bm25) + (named.has(id) ? namedBonus : 0),
         dense: cosine,
         lexical: bm25,
         ...(named.has(id) ? { named: true as const } : {}),

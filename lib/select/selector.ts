@@ -10,7 +10,7 @@ import type { AllowSet, Snapshot } from '../retrieve/vector-index.js';
 import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
 import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
 import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
-import { stateText, type TaskState } from './task-state.js';
+import { type QueryText, queryText, type TaskState } from './task-state.js';
 import { visibleTools } from './visible-tools.js';
 
 /** Weights of RATED's fusion: semantic + bandit + prior = 1. */
@@ -104,9 +104,9 @@ export class Selector {
    *
    * @throws FinchError FINCH_INVALID_ARGUMENT, FINCH_ABORTED, and what the encoder throws
    */
-  select(query: Query, options: SelectOptions = {}): Promise<Decision> {
-    const text = typeof query === 'string' ? query : stateText(query);
-    return traced.tracePromise(() => this.#select(text, options), { query: text });
+  async select(query: Query, options: SelectOptions = {}): Promise<Decision> {
+    const words = queryText(query);
+    return traced.tracePromise(() => this.#select(words, options), { query: words.text });
   }
 
   /**
@@ -133,10 +133,10 @@ export class Selector {
     return result;
   }
 
-  async #select(text: string, options: SelectOptions): Promise<Decision> {
+  async #select(query: QueryText, options: SelectOptions): Promise<Decision> {
     const settings = { ...this.#settings, ...defined(options) };
     checkSettings(settings);
-    if (text.trim() === '') {
+    if (query.text.trim() === '') {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
         'the query is empty; expected what the user wants, in words.',
@@ -146,14 +146,14 @@ export class Selector {
     const clock = new StageClock();
     const snapshot = this.index.snapshot();
     try {
-      return await this.#decide(text, settings, snapshot, clock);
+      return await this.#decide(query, settings, snapshot, clock);
     } finally {
       snapshot.close();
     }
   }
 
   async #decide(
-    text: string,
+    query: QueryText,
     settings: SelectOptions,
     snapshot: Snapshot,
     clock: StageClock,
@@ -161,6 +161,7 @@ export class Selector {
     const { signal, method = 'hybrid' } = settings;
     const allow = visibleTools(this.index, settings);
     const eligible = snapshot.eligible(allow);
+    const { text } = query;
     const base = { text, settings, clock, snapshot, allow, eligible };
     if (snapshot.count === 0) return this.#none('empty-index', base);
     if (eligible === 0) return this.#none('nothing-allowed', base);
@@ -176,7 +177,7 @@ export class Selector {
       retrieve(
         this.index,
         snapshot,
-        { text, vector },
+        { text: query.words, vector },
         { n: settings.shortlist ?? 10, method, allow, signal },
       ),
     );

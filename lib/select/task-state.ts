@@ -16,6 +16,25 @@ export interface TaskState {
 /** Characters of each part: together within what the default encoder reads (256 tokens). */
 const limits = { instruction: 480, action: 80, actions: 3, observation: 320 };
 
+/** A query as the two kinds of retrieval read it. */
+export interface QueryText {
+  /** What is encoded. */
+  readonly text: string;
+  /** What is searched by words. */
+  readonly words: string;
+}
+
+/** A state's two texts. Words leave the actions out: they name the tools that were used, not the one that comes next. */
+export function queryText(query: string | TaskState): QueryText {
+  if (typeof query === 'string') return { text: query, words: query };
+  const text = stateText(query);
+  const { instruction, observation = '' } = query;
+  return {
+    text,
+    words: `${short(instruction, limits.instruction)} ${short(observation, limits.observation)}`,
+  };
+}
+
 /**
  * The query text of a state: the instruction, the last three actions and the observation, each cut to its share, so that a long
  * log never pushes the instruction out of the encoder's window.
@@ -23,6 +42,8 @@ const limits = { instruction: 480, action: 80, actions: 3, observation: 320 };
  * @throws FinchError FINCH_INVALID_ARGUMENT naming the field
  */
 export function stateText(state: TaskState): string {
+  if (typeof state !== 'object' || state === null)
+    throw wrong('instruction', 'a text, in an object');
   const { instruction, actions = [], observation = '' } = state;
   if (typeof instruction !== 'string' || instruction.trim() === '') {
     throw wrong('instruction', 'a text that says what the user wants');

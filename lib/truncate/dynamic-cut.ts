@@ -76,6 +76,12 @@ export function nativeCut(rule: CutRule): NativeCutOptions {
     }
     return { minK: rule.k, maxK: rule.k, signals: ['score'] };
   }
-  const { rule: _, ...options } = rule;
+  const { rule: name, ...options } = rule;
+  if (name !== 'dynamic') {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `cut.rule is ${JSON.stringify(name)}; expected 'dynamic' or 'fixed'.`,
+    );
+  }
   return options;
 }

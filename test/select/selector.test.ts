@@ -253,25 +253,51 @@ describe('Selector.select', () => {
 describe('the loop', () => {
   it('ranks a failing tool down and lets it come back', async () => {
     let now = 1_000_000;
-    const feedback = memory();
-    const selector = new Selector({ index, feedback, now: () => now });
+    const selector = new Selector({ index, feedback: memory(), now: () => now });
+    const song = 'play me a song';
     const best = (decision: Decision) => decision.candidates[0]?.id;
-    const first = best(await selector.select(query)) as string;
     for (let i = 0; i < 3; i += 1) {
-      const { id } = await selector.select(query);
-      await selector.report(id, first, 'error');
+      const { id } = await selector.select(song);
+      await selector.report(id, 'music/play_song', 'error');
       now += 1000;
     }
-    const failing = await selector.select(query);
-    expect(best(failing)).not.toBe(first);
-    const record = failing.candidates.find(({ id }) => id === first);
-    expect(record?.unhealthy).toBe(true);
+    const failing = await selector.select(song);
+    expect(best(failing)).not.toBe('music/play_song');
+    expect(ids(failing)).not.toContain('music/play_song');
+    const record = failing.candidates.find(({ id }) => id === 'music/play_song');
+    expect(record).toMatchObject({ fate: 'unhealthy', unhealthy: true });
     expect(record?.reliability).toMatchObject({ reports: 3, lastOutcome: 0 });
     now += 240 * minute;
-    const later = await selector.select(query);
-    expect(best(later)).toBe(first);
-    await selector.report(later.id, first, 'success');
-    expect(best(await selector.select(query))).toBe(first);
+    const later = await selector.select(song);
+    expect(best(later)).toBe('music/play_song');
+    await selector.report(later.id, 'music/play_song', 'success');
+    expect(best(await selector.select(song))).toBe('music/play_song');
+  });
+
+  it('prefers, of two tools that fit alike, the one that works', async () => {
+    const selector = new Selector({ index, feedback: memory() });
+    const [first, second] = (await selector.select(query)).candidates.map(({ id }) => id);
+    for (let i = 0; i < 3; i += 1) {
+      const { id } = await selector.select(query);
+      await selector.report(id, first ?? '', 'error');
+    }
+    expect((await selector.select(query)).candidates[0]?.id).toBe(second);
+  });
+
+  it('does not let a failing tool make a cliff for the cut', async () => {
+    const selector = new Selector({ index, feedback: memory(), shortlist: 4 });
+    const before = await selector.select(query);
+    const last = before.candidates.at(-1)?.id ?? '';
+    const others = before.candidates.slice(0, -1).map(({ id }) => id);
+    for (let i = 0; i < 4; i += 1) {
+      const { id } = await selector.select(query);
+      await selector.report(id, last, 'error');
+    }
+    const after = await selector.select(query);
+    const without = await selector.select(query, { exclude: [last], shortlist: 3 });
+    expect(ids(after)).toEqual(ids(without));
+    expect(after.candidates.slice(0, -1).map(({ id }) => id)).toEqual(others);
+    expect(after.cut?.similarities).toHaveLength(2);
   });
 
   it('does not blame a tool for the others, nor for a cancelled call', async () => {
