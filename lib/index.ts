@@ -7,7 +7,7 @@
  */
 export * from './catalog/index.js';
 export * from './encode/index.js';
-export { FinchError, type FinchCode, finchCodes } from './errors.js';
+export { type FinchCode, FinchError, finchCodes } from './errors.js';
 export * from './reliability/index.js';
 export * from './retrieve/index.js';
 export * from './select/index.js';

@@ -77,6 +77,8 @@ export interface NativeCut {
   signals: CutSignal[];
   gapScore: number;
   gapSimilarity: number;
+  /** How many were looked at. */
+  n: number;
 }
 
 export interface NativeBanditOptions {
@@ -115,6 +117,8 @@ export interface NativeRankOptions {
   explore?: boolean;
   weights?: NativeWeights | undefined;
   cut?: NativeCutOptions | undefined;
+  /** Candidates less available than this go behind all others and are not seen by the cut; default 0. */
+  minAvailability?: number;
 }
 
 /** Candidates in fused order (score descending, ties by key). */

@@ -26,6 +26,8 @@ export type CandidateFate =
   | 'cut'
   /** Above the cut, but maxTools or maxTokens left no room. */
   | 'budget'
+  /** Its recent calls failed; it is left out until its next trial is due. */
+  | 'unhealthy'
   /** Nothing was relevant enough, so nothing was chosen. */
   | 'abstained';
 
@@ -33,7 +35,7 @@ export type CandidateFate =
 export interface Candidate {
   readonly id: string;
   readonly fate: CandidateFate;
-  /** The final score: semantic, reliability and prior fused. Candidates are in its order. */
+  /** The final score: semantic, reliability and prior fused. Candidates are in its order, unhealthy ones last. */
   readonly score: number;
   /** The retrieval's score. */
   readonly semantic: number;
@@ -90,7 +92,7 @@ export interface Decision {
   /** Where the list was cut; absent when there was nothing to cut. */
   readonly cut?: Cut & {
     readonly rule: 'dynamic' | 'fixed';
-    /** Cosines of neighbouring candidates, one fewer than candidates. */
+    /** Cosines of neighbouring candidates, one fewer than `n`: unhealthy ones stand behind the others, unseen by the cut. */
     readonly similarities: readonly number[];
   };
   /** Stages that ran, in order. */

@@ -71,6 +71,9 @@ export interface SelectorOptions extends SelectSettings {
 
 export type Query = string | TaskState;
 
+/** A tool less available than this is not offered: about its second failure in a row, until its trial is due. */
+const unhealthyBelow = 0.5;
+
 const traced = tracingChannel('toolfinch:select');
 const reported = channel('toolfinch:report');
 
@@ -196,6 +199,7 @@ export class Selector {
         {
           now: this.#now(),
           explore: settings.explore ?? true,
+          minAvailability: unhealthyBelow,
           weights: { ...(settings.weights ?? defaultWeights), clamp: true },
           cut: nativeCut(settings.cut ?? { rule: 'dynamic' }),
         },
@@ -203,7 +207,8 @@ export class Selector {
     );
 
     const floor = settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
-    const abstain = best.score < floor && best.named === undefined;
+    const healthy = ranked.semantic.subarray(0, ranked.cut.n);
+    const abstain = Math.max(...healthy) < floor && best.named === undefined;
     return this.#finish(ranked, retrieved, abstain, vector, base);
   }
 
@@ -230,11 +235,13 @@ export class Selector {
     const candidates = ranked.ids.map((id, i): Candidate => {
       const fate: CandidateFate = shown.has(id)
         ? 'selected'
-        : abstain
-          ? 'abstained'
-          : over.has(id)
-            ? 'budget'
-            : 'cut';
+        : i >= ranked.cut.n
+          ? 'unhealthy'
+          : abstain
+            ? 'abstained'
+            : over.has(id)
+              ? 'budget'
+              : 'cut';
       return candidateOf(ranked, i, fate, this.index.tokens(id), byKey);
     });
 
@@ -382,7 +389,7 @@ function candidateOf(
       ...(Number.isNaN(lastOutcome) ? {} : { lastOutcome }),
     },
     tokens,
-    ...(availability < 0.5 ? { unhealthy: true as const } : {}),
+    ...(availability < unhealthyBelow ? { unhealthy: true as const } : {}),
   };
 }
 

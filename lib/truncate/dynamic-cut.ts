@@ -14,6 +14,8 @@ export interface Cut {
   readonly signals: readonly CutSignal[];
   readonly gapScore: number;
   readonly gapSimilarity: number;
+  /** How many the rule looked at. */
+  readonly n: number;
 }
 
 export interface CutOptions {

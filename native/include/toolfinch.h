@@ -239,6 +239,7 @@ typedef struct finch_cut {
   uint32_t signal;       /* which signal set k: FINCH_CUT_SCORE, FINCH_CUT_SIMILARITY, both bits when equal, 0 when min/max did */
   float gap_score;       /* s_i - s_(i+1) at k_score, 0 when there is none */
   float gap_similarity;  /* sim_i - sim_(i+1) at k_similarity, 0 when there is none */
+  uint32_t n;            /* how many were looked at: the length of the list; in finch_rank, of its healthy part */
 } finch_cut;
 
 /* scores (n, descending) and embeddings (n x dimension, in that order; any length, cosine is taken; may be NULL when the
@@ -314,7 +315,7 @@ FINCH_API finch_status finch_bandit_update(finch_bandit* bandit, const finch_out
 FINCH_API finch_status finch_bandit_drop(finch_bandit* bandit, const finch_string* ids, size_t count);
 FINCH_API finch_status finch_bandit_arms(const finch_bandit* bandit, uint64_t* count, uint64_t* bytes);
 
-/* State as bytes (docs/feedback-format.md: versioned, checksummed, arms in byte order of ids, so equal states give equal
+/* State as bytes (docs/bandit-state-format.md: versioned, checksummed, arms in byte order of ids, so equal states give equal
  * bytes). With buffer NULL only *size is set. A buffer that is too small: FINCH_INVALID_ARGUMENT, *size set. */
 FINCH_API finch_status finch_bandit_serialize(const finch_bandit* bandit, void* buffer, size_t capacity, size_t* size);
 /* Replaces all arms. FINCH_VERSION, FINCH_CORRUPT; FINCH_DIMENSION or FINCH_INVALID_ARGUMENT when made with other options. */
@@ -355,12 +356,15 @@ typedef struct finch_rank_options {
   int32_t explore; /* 1: add the exploration bonus */
   const finch_weights* weights;   /* may be NULL */
   const finch_cut_options* cut;   /* may be NULL */
+  /* Candidates less available than this, in [0, 1], go behind all others, and the cut does not see them: a failing tool
+   * is not offered, nor is the gap it leaves taken for a cliff. When none is above, all count. Default 0: no such rule. */
+  float min_availability;
 } finch_rank_options;
 
 /* From candidates to the cut: bandit and prior -> fuse -> sort (score descending, ties by key) -> truncate. keys (count,
  * distinct) with their semantic scores; x (dimension) is the context. bandit may be NULL: p = prior, availability 1. The
  * same bits as finch_snapshot_rows, finch_bandit_score, finch_fuse and finch_truncate called one by one. candidates has room for count.
- * `similarities` (count - 1, of neighbours in fused order) may be NULL. */
+ * `similarities` (room for count - 1; cut->n - 1 are written, of neighbours in fused order) may be NULL. */
 FINCH_API finch_status finch_rank(const finch_snapshot* snapshot, const finch_bandit* bandit, const uint64_t* keys,
                                   const float* semantic, size_t count, const float* x, const finch_rank_options* options,
                                   finch_candidate* candidates, finch_cut* cut, float* similarities);

@@ -1,0 +1,284 @@
+// A bandit's arms as bytes and back: docs/bandit-state-format.md.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "bandit.hpp"
+#include "error.hpp"
+#include "hash.hpp"
+#include "kernels/bandit/bandit.hpp"
+
+namespace finch {
+namespace {
+
+constexpr char kMagic[8] = {'F', 'N', 'C', 'H', 'B', 'N', 'D', 'T'};
+constexpr uint32_t kVersion = 1;
+constexpr size_t kHeaderBytes = 48;
+constexpr size_t kArmBytes = 56;  // before the id
+constexpr size_t kChecksumBytes = 8;
+
+constexpr size_t padded(size_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
+
+size_t vector_bytes(const BanditRule& rule) noexcept {
+  return rule.keeps_vectors() ? 2 * static_cast<size_t>(rule.dimension) * sizeof(float) : 0;
+}
+
+// Little-endian, whatever the machine.
+class Writer {
+ public:
+  explicit Writer(unsigned char* at) noexcept : at_(at) {}
+
+  void u32(uint32_t v) noexcept { put(v, 4); }
+  void u64(uint64_t v) noexcept { put(v, 8); }
+  void f32(float v) noexcept { u32(std::bit_cast<uint32_t>(v)); }
+  void f64(double v) noexcept { u64(std::bit_cast<uint64_t>(v)); }
+  void f32s(const float* v, size_t count) noexcept {
+    if constexpr (std::endian::native == std::endian::little) {
+      std::memcpy(at_, v, count * sizeof(float));
+      at_ += count * sizeof(float);
+    } else {
+      for (size_t i = 0; i < count; ++i) f32(v[i]);
+    }
+  }
+  void bytes(std::string_view v) noexcept {
+    std::memcpy(at_, v.data(), v.size());
+    std::memset(at_ + v.size(), 0, padded(v.size()) - v.size());
+    at_ += padded(v.size());
+  }
+
+ private:
+  void put(uint64_t v, int bytes) noexcept {
+    for (int i = 0; i < bytes; ++i) *at_++ = static_cast<unsigned char>(v >> (8 * i));
+  }
+  unsigned char* at_;
+};
+
+// Reads what the caller has made sure is there.
+class Reader {
+ public:
+  Reader(const unsigned char* at, size_t size) noexcept : at_(at), left_(size) {}
+
+  size_t left() const noexcept { return left_; }
+  uint32_t u32() noexcept { return static_cast<uint32_t>(get(4)); }
+  uint64_t u64() noexcept { return get(8); }
+  float f32() noexcept { return std::bit_cast<float>(u32()); }
+  double f64() noexcept { return std::bit_cast<double>(u64()); }
+  std::string_view bytes(size_t size) noexcept {
+    const std::string_view v(reinterpret_cast<const char*>(at_), size);
+    at_ += size;
+    left_ -= size;
+    return v;
+  }
+
+ private:
+  uint64_t get(int bytes) noexcept {
+    uint64_t v = 0;
+    for (int i = 0; i < bytes; ++i) v |= static_cast<uint64_t>(*at_++) << (8 * i);
+    left_ -= static_cast<size_t>(bytes);
+    return v;
+  }
+  const unsigned char* at_;
+  size_t left_;
+};
+
+size_t state_bytes(const BanditRule& rule, const ArmTable& table) noexcept {
+  size_t size = kHeaderBytes + kChecksumBytes;
+  for (const auto& [id, arm] : table.arms) size += kArmBytes + padded(id.size()) + vector_bytes(rule);
+  return size;
+}
+
+void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* buffer, size_t size) {
+  std::vector<const std::pair<const std::string, Arm>*> sorted;
+  sorted.reserve(table.arms.size());
+  for (const auto& entry : table.arms) sorted.push_back(&entry);
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+
+  Writer out(buffer);
+  out.bytes({kMagic, sizeof(kMagic)});
+  out.u32(kVersion);
+  out.u32(static_cast<uint32_t>(rule.form));
+  out.u32(rule.dimension);
+  out.f32(rule.lambda);
+  out.f32(rule.gamma);
+  out.u32(0);
+  out.u64(sorted.size());
+  out.u64(size - kHeaderBytes - kChecksumBytes);
+  for (const auto* entry : sorted) {
+    const auto& [id, arm] = *entry;
+    out.u32(static_cast<uint32_t>(id.size()));
+    out.u32(arm.availability.failures);
+    out.f32(arm.prior);
+    out.f32(arm.last_outcome);
+    out.u64(arm.updates);
+    out.f64(arm.evidence);
+    out.f64(arm.reward_sum);
+    out.f64(arm.availability.level);
+    out.f64(arm.availability.time);
+    out.bytes(id);
+    if (rule.keeps_vectors()) {
+      out.f32s(arm.vectors.get(), rule.dimension);
+      out.f32s(arm.vectors.get() + rule.stride(), rule.dimension);
+    }
+  }
+  out.u64(checksum(buffer, size - kChecksumBytes));
+}
+
+bool in_unit(double v) noexcept { return v >= 0.0 && v <= 1.0; }
+
+// What no sequence of outcomes can have made is corrupt, also when the checksum is right. nullptr: plausible.
+const char* implausible(const BanditRule& rule, const Arm& arm) noexcept {
+  const double most = rule.gamma < 1.0f ? 1.0 / (1.0 - static_cast<double>(rule.gamma)) : 1.8446744073709552e19;
+  if (arm.updates == 0) return "an arm without updates";
+  if (!(arm.evidence >= 1.0 && arm.evidence <= std::min(most, static_cast<double>(arm.updates)) * 1.000001)) {
+    return "evidence";
+  }
+  if (!(arm.reward_sum >= 0.0 && arm.reward_sum <= arm.evidence * 1.000001)) return "sum of rewards";
+  if (!in_unit(static_cast<double>(arm.prior))) return "prior";
+  if (!in_unit(static_cast<double>(arm.last_outcome))) return "last outcome";
+  if (!in_unit(arm.availability.level)) return "availability";
+  if (!std::isfinite(arm.availability.time)) return "time";
+  if (arm.availability.failures > arm.updates) return "failures in a row";
+  if (!rule.keeps_vectors()) return nullptr;
+  const float* inverse_a = arm.vectors.get();
+  const float* b = inverse_a + rule.stride();
+  const double b_most = std::sqrt(static_cast<double>(rule.dimension)) * (arm.evidence + 1.0) * 1.001;
+  for (size_t i = 0; i < rule.dimension; ++i) {
+    if (!(inverse_a[i] > 0.0f && inverse_a[i] <= kLargestInverse)) return "1 / A";
+    if (!(std::fabs(static_cast<double>(b[i])) <= b_most)) return "b";
+  }
+  return nullptr;
+}
+
+finch_status corrupt(const char* what) noexcept {
+  return fail(FINCH_CORRUPT,
+              "bandit state: %s is wrong; nothing was changed. Restore the bytes from a copy or start afresh.", what);
+}
+
+finch_status read_arm(const BanditRule& rule, Reader* in, std::string* id, Arm* arm) {
+  if (in->left() < kArmBytes) return corrupt("an arm's length");
+  const size_t id_bytes = in->u32();
+  const uint32_t failures = in->u32();
+  const float prior = in->f32();
+  constexpr size_t kReadSoFar = 12;
+  if (id_bytes < 1 || id_bytes > FINCH_MAX_ID_BYTES) return corrupt("an id's length");
+  if (in->left() < kArmBytes - kReadSoFar + padded(id_bytes) + vector_bytes(rule)) return corrupt("an arm's length");
+  *arm = fresh_arm(rule, prior);
+  arm->last_outcome = in->f32();
+  arm->updates = in->u64();
+  arm->evidence = in->f64();
+  arm->reward_sum = in->f64();
+  arm->availability.level = in->f64();
+  arm->availability.time = in->f64();
+  arm->availability.failures = failures;
+  *id = in->bytes(id_bytes);
+  for (const char c : in->bytes(padded(id_bytes) - id_bytes)) {
+    if (c != 0) return corrupt("padding");
+  }
+  if (rule.keeps_vectors()) {
+    for (size_t i = 0; i < rule.dimension; ++i) arm->vectors[i] = in->f32();
+    for (size_t i = 0; i < rule.dimension; ++i) arm->vectors[rule.stride() + i] = in->f32();
+  }
+  const char* wrong = implausible(rule, *arm);
+  return wrong == nullptr ? FINCH_OK : corrupt(wrong);
+}
+
+finch_status read_header(const BanditRule& rule, const unsigned char* buffer, size_t size, uint64_t* arms) noexcept {
+  if (size < kHeaderBytes + kChecksumBytes) return corrupt("the length");
+  if (std::memcmp(buffer, kMagic, sizeof(kMagic)) != 0) return corrupt("the signature");
+  Reader in(buffer + sizeof(kMagic), size - sizeof(kMagic));
+  const uint32_t version = in.u32();
+  if (version != kVersion) {
+    return fail(FINCH_VERSION, "bandit state of version %u; this build reads version %u. Use a matching release.",
+                version, kVersion);
+  }
+  if (Reader(buffer + size - kChecksumBytes, kChecksumBytes).u64() != checksum(buffer, size - kChecksumBytes)) {
+    return corrupt("the checksum");
+  }
+  const uint32_t form = in.u32();
+  const uint32_t dimension = in.u32();
+  const float lambda = in.f32();
+  const float gamma = in.f32();
+  const uint32_t zero = in.u32();
+  *arms = in.u64();
+  if (zero != 0) return corrupt("a reserved field");
+  if (in.u64() != size - kHeaderBytes - kChecksumBytes) return corrupt("the length");
+  if (dimension != rule.dimension) {
+    return fail(FINCH_DIMENSION, "bandit state of dimension %u; this bandit has dimension %u.", dimension,
+                rule.dimension);
+  }
+  if (form != static_cast<uint32_t>(rule.form) || lambda != rule.lambda || gamma != rule.gamma) {
+    return fail(
+        FINCH_INVALID_ARGUMENT,
+        "bandit state made with form %u, lambda %g, gamma %g; this bandit has form %d, lambda %g, gamma %g. Create it "
+        "with the state's options.",
+        form, static_cast<double>(lambda), static_cast<double>(gamma), rule.form, static_cast<double>(rule.lambda),
+        static_cast<double>(rule.gamma));
+  }
+  return FINCH_OK;
+}
+
+finch_status read_state(const BanditRule& rule, const unsigned char* buffer, size_t size, ArmTable* table) {
+  uint64_t count = 0;
+  finch_status status = read_header(rule, buffer, size, &count);
+  if (status != FINCH_OK) return status;
+  Reader in(buffer + kHeaderBytes, size - kHeaderBytes - kChecksumBytes);
+  if (count > in.left() / (kArmBytes + padded(1) + vector_bytes(rule))) return corrupt("the number of arms");
+  table->arms.reserve(static_cast<size_t>(count));
+  std::string id;
+  std::string last;
+  for (uint64_t i = 0; i < count; ++i) {
+    Arm arm;
+    status = read_arm(rule, &in, &id, &arm);
+    if (status != FINCH_OK) return status;
+    if (i > 0 && !(last < id)) return corrupt("the order of ids");
+    table->evidence += evidence_units(arm.evidence);
+    table->arms.emplace(id, std::move(arm));
+    last.swap(id);
+  }
+  return in.left() == 0 ? FINCH_OK : corrupt("the length");
+}
+
+}  // namespace
+}  // namespace finch
+
+extern "C" {
+
+finch_status finch_bandit_serialize(const finch_bandit* bandit, void* buffer, size_t capacity, size_t* size) {
+  return finch::guarded([&]() -> finch_status {
+    if (bandit == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "bandit is NULL; expected a handle.");
+    if (size == nullptr)
+      return finch::fail(FINCH_INVALID_ARGUMENT, "size is NULL; pass where to put the number of bytes.");
+    std::shared_lock lock(bandit->mutex);
+    const size_t needed = finch::state_bytes(bandit->rule, bandit->table);
+    if (buffer != nullptr && capacity < needed) {
+      *size = needed;
+      return finch::fail(FINCH_INVALID_ARGUMENT,
+                         "buffer has %zu bytes; expected at least %zu. Allocate that and try again.", capacity, needed);
+    }
+    if (buffer != nullptr) {
+      finch::write_state(bandit->rule, bandit->table, static_cast<unsigned char*>(buffer), needed);
+    }
+    *size = needed;
+    return FINCH_OK;
+  });
+}
+
+finch_status finch_bandit_deserialize(finch_bandit* bandit, const void* buffer, size_t size) {
+  return finch::guarded([&]() -> finch_status {
+    if (bandit == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "bandit is NULL; expected a handle.");
+    if (buffer == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "buffer is NULL; expected %zu bytes.", size);
+    finch::ArmTable table;
+    const finch_status status =
+        finch::read_state(bandit->rule, static_cast<const unsigned char*>(buffer), size, &table);
+    if (status != FINCH_OK) return status;
+    std::unique_lock lock(bandit->mutex);
+    std::swap(bandit->table, table);
+    lock.unlock();  // the old arms are freed outside
+    return FINCH_OK;
+  });
+}
+
+}  // extern "C"

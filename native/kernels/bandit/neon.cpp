@@ -1,0 +1,81 @@
+#if defined(__aarch64__) || defined(_M_ARM64)
+
+#include <arm_neon.h>
+
+#include "kernels/bandit/bandit.hpp"
+
+namespace finch::neon {
+namespace {
+
+constexpr size_t kWidth = 4;
+constexpr size_t kRegisters = 8;
+constexpr size_t kLanes = kWidth * kRegisters;
+
+inline float fold(const float32x4_t (&s)[kRegisters]) {
+  float32x4_t q[4];
+  for (size_t r = 0; r < 4; ++r) q[r] = vaddq_f32(s[r], s[r + 4]);
+  const float32x4_t t = vaddq_f32(vaddq_f32(q[0], q[2]), vaddq_f32(q[1], q[3]));
+  const float32x2_t h = vadd_f32(vget_low_f32(t), vget_high_f32(t));
+  return vget_lane_f32(h, 0) + vget_lane_f32(h, 1);
+}
+
+inline float32x4_t load(const float* p, size_t left) {
+  if (left >= kWidth) return vld1q_f32(p);
+  float padded[kWidth] = {};
+  for (size_t j = 0; j < left; ++j) padded[j] = p[j];
+  return vld1q_f32(padded);
+}
+
+inline void store(float* p, size_t left, float32x4_t v) {
+  if (left >= kWidth) {
+    vst1q_f32(p, v);
+    return;
+  }
+  float padded[kWidth];
+  vst1q_f32(padded, v);
+  for (size_t j = 0; j < left; ++j) p[j] = padded[j];
+}
+
+inline void score_step(float32x4_t inverse, float32x4_t b, float32x4_t x, float32x4_t* mean, float32x4_t* variance) {
+  const float32x4_t t = vmulq_f32(x, inverse);
+  *mean = vaddq_f32(*mean, vmulq_f32(b, t));
+  *variance = vaddq_f32(*variance, vmulq_f32(x, t));
+}
+
+}  // namespace
+
+void arm_score(const float* inverse_a, const float* b, const float* x, size_t d, float* mean, float* variance) {
+  float32x4_t means[kRegisters];
+  float32x4_t variances[kRegisters];
+  for (size_t r = 0; r < kRegisters; ++r) means[r] = variances[r] = vdupq_n_f32(0.0f);
+  size_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      const size_t at = i + r * kWidth;
+      score_step(vld1q_f32(inverse_a + at), vld1q_f32(b + at), vld1q_f32(x + at), &means[r], &variances[r]);
+    }
+  }
+  for (size_t r = 0; r < kRegisters && i < d; ++r, i += kWidth) {
+    score_step(load(inverse_a + i, d - i), load(b + i, d - i), load(x + i, d - i), &means[r], &variances[r]);
+  }
+  *mean = fold(means);
+  *variance = fold(variances);
+}
+
+void arm_update(float* inverse_a, float* b, const float* x, size_t d, float gamma, float floor, float reward) {
+  const float32x4_t gammas = vdupq_n_f32(gamma);
+  const float32x4_t floors = vdupq_n_f32(floor);
+  const float32x4_t rewards = vdupq_n_f32(reward);
+  const float32x4_t largest = vdupq_n_f32(kLargestInverse);
+  for (size_t i = 0; i < d; i += kWidth) {
+    const float32x4_t v = load(x + i, d - i);
+    const float32x4_t inverse = load(inverse_a + i, d - i);
+    const float32x4_t grown = vmulq_f32(vaddq_f32(vmulq_f32(v, v), floors), inverse);
+    store(inverse_a + i, d - i, vminq_f32(vdivq_f32(inverse, vaddq_f32(gammas, grown)), largest));
+    store(b + i, d - i, vaddq_f32(vmulq_f32(gammas, load(b + i, d - i)), vmulq_f32(rewards, v)));
+  }
+}
+
+}  // namespace finch::neon
+
+#endif  // aarch64

@@ -1,0 +1,638 @@
+// Encoders over onnxruntime: vectors against a float64 reference, refusals, threads, memory, and the end of the
+// process. TOOLFINCH_ONNXRUNTIME is the library's path; without it only what needs no library is tested.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "onnx/exit_gate.hpp"
+#include "toolfinch.h"
+
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FINCH_TEST_SANITIZED 1
+#else
+#define FINCH_TEST_SANITIZED 0
+#endif
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Never destroyed: threads of the exit tests use them to the end.
+const std::string& kRoot = *new std::string(TOOLFINCH_ROOT);
+const std::string& kFixtures = *new std::string(kRoot + "/native/test/fixtures/");
+constexpr uint32_t kDimension = 16;
+
+const char* runtime_path() {
+  const char* path = std::getenv("TOOLFINCH_ONNXRUNTIME");
+  return path != nullptr && path[0] != 0 ? path : nullptr;
+}
+
+#define NEEDS_RUNTIME()          \
+  if (runtime_path() == nullptr) \
+  GTEST_SKIP() << "set TOOLFINCH_ONNXRUNTIME to the path of libonnxruntime to run this test"
+
+// Options of the tiny model, with the strings they point to.
+struct Settings {
+  std::string runtime = runtime_path() != nullptr ? runtime_path() : "/no/such/library";
+  std::string model = kFixtures + "encoder.onnx", vocab = kFixtures + "encoder_vocab.txt", output = "hidden";
+  uint32_t dimension = kDimension, max_tokens = 64, batch_size = 1;
+  finch_pooling pooling = FINCH_POOL_MEAN;
+
+  finch_status open(finch_encoder** out) const {
+    finch_tokenizer_options words{};
+    words.size = sizeof(words);
+    words.vocab_path = vocab.c_str();
+    words.lowercase = words.strip_accents = words.chinese_characters = 1;
+    finch_tokenizer* tokenizer = nullptr;
+    if (const finch_status status = finch_tokenizer_open(&words, &tokenizer); status != FINCH_OK) return status;
+    finch_encoder_options options{};
+    options.size = sizeof(options);
+    options.runtime_path = runtime.c_str();
+    options.model_path = model.c_str();
+    options.tokenizer = tokenizer;
+    options.output_name = output.c_str();
+    options.dimension = dimension;
+    options.max_tokens = max_tokens;
+    options.pooling = pooling;
+    options.batch_size = batch_size;
+    const finch_status status = finch_encoder_open(&options, out);
+    finch_tokenizer_release(tokenizer);
+    return status;
+  }
+
+  // Opening must fail and leave the output alone.
+  finch_status refused() const {
+    auto* untouched = reinterpret_cast<finch_encoder*>(0x10);
+    const finch_status status = open(&untouched);
+    EXPECT_EQ(untouched, reinterpret_cast<finch_encoder*>(0x10));
+    return status;
+  }
+};
+
+class Encoder {
+ public:
+  explicit Encoder(const Settings& settings) : dimension_(settings.dimension) {
+    EXPECT_EQ(settings.open(&handle_), FINCH_OK) << finch_last_error();
+  }
+  ~Encoder() { finch_encoder_release(handle_); }
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  std::vector<float> operator()(const std::vector<std::string>& texts) const {
+    std::vector<finch_string> list;
+    for (const std::string& text : texts) list.push_back({text.data(), text.size()});
+    std::vector<float> out(texts.size() * dimension_);
+    EXPECT_EQ(finch_encode(handle_, list.data(), list.size(), out.data(), nullptr), FINCH_OK) << finch_last_error();
+    return out;
+  }
+  finch_encoder* get() const { return handle_; }
+  uint32_t dimension() const { return dimension_; }
+
+ private:
+  finch_encoder* handle_ = nullptr;
+  uint32_t dimension_;
+};
+
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int calls = 0;
+  finch_status status = -1;
+  std::string message;
+  std::vector<float> vectors;
+  uint32_t dimension = 0;
+
+  static void done(void* user, finch_status status, const char* message, const float* vectors, size_t count) {
+    auto& answer = *static_cast<Answer*>(user);
+    std::lock_guard lock(answer.mutex);
+    answer.calls++;
+    answer.status = status;
+    answer.message = message;
+    if (vectors != nullptr) answer.vectors.assign(vectors, vectors + count * answer.dimension);
+    answer.changed.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return calls > 0; });
+  }
+};
+
+void submit(const Encoder& encoder, const std::vector<std::string>& texts, Answer& answer,
+            finch_cancel* cancel = nullptr) {
+  answer.dimension = encoder.dimension();
+  std::vector<finch_string> list;
+  for (const std::string& text : texts) list.push_back({text.data(), text.size()});
+  ASSERT_EQ(finch_encode_submit(encoder.get(), list.data(), list.size(), cancel, Answer::done, &answer), FINCH_OK)
+      << finch_last_error();
+}
+
+bool said(const std::string& part) { return std::string(finch_last_error()).find(part) != std::string::npos; }
+
+Json vectors_file() {
+  std::ifstream file(kFixtures + "encoder_vectors.json");
+  return Json::parse(file);
+}
+
+void expect_reference(const std::vector<float>& got, const std::string& pooling, const std::vector<Json>& cases) {
+  for (size_t i = 0; i < cases.size(); i++) {
+    const auto expected = cases[i][pooling].get<std::vector<double>>();
+    double norm = 0;
+    for (size_t k = 0; k < kDimension; k++) {
+      EXPECT_NEAR(got[i * kDimension + k], expected[k], 2e-6) << cases[i]["text"] << " " << k;
+      norm += double{got[i * kDimension + k]} * got[i * kDimension + k];
+    }
+    EXPECT_NEAR(norm, 1, 1e-6);
+  }
+}
+
+class EncoderBatches : public testing::TestWithParam<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(BatchSizes, EncoderBatches, testing::Values(1, 2, 16));
+
+TEST_P(EncoderBatches, VectorsAreTheReferences) {
+  NEEDS_RUNTIME();
+  const std::vector<Json> cases = vectors_file()["cases"];
+  std::vector<std::string> texts;
+  for (const Json& one : cases) texts.push_back(one["text"]);
+  Settings settings;
+  settings.batch_size = GetParam();
+  expect_reference(Encoder(settings)(texts), "mean", cases);
+  settings.output = "pooled";
+  settings.pooling = FINCH_POOL_NONE;
+  expect_reference(Encoder(settings)(texts), "mean", cases);
+  settings.output = "hidden";
+  settings.pooling = FINCH_POOL_CLS;
+  const Encoder encoder(settings);
+  expect_reference(encoder(texts), "cls", cases);
+  Answer answer;
+  submit(encoder, texts, answer);
+  answer.wait();
+  ASSERT_EQ(answer.status, FINCH_OK) << answer.message;
+  expect_reference(answer.vectors, "cls", cases);
+}
+
+TEST(Encoder, ATextsBitsDependOnNothingElse) {
+  NEEDS_RUNTIME();
+  const Encoder encoder{Settings{}};
+  std::vector<std::string> texts;
+  for (int i = 0; i < 40; i++) {
+    std::string text;
+    for (int k = 0; k <= i % 9; k++) text += (i + k) % 3 == 0 ? "play music " : "pay x" + std::to_string(i) + " ";
+    texts.push_back(text);
+  }
+  const std::vector<float> together = encoder(texts);
+  for (size_t i = 0; i < texts.size(); i++) {
+    const std::vector<float> alone = encoder({texts[i]});
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(i * kDimension)))
+        << i;
+  }
+  std::vector<Answer> answers(8);
+  for (Answer& answer : answers) submit(encoder, texts, answer);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; t++) threads.emplace_back([&] { wrong += encoder(texts) != together; });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  for (Answer& answer : answers) {
+    answer.wait();
+    EXPECT_EQ(answer.status, FINCH_OK) << answer.message;
+    EXPECT_EQ(answer.vectors, together);
+    EXPECT_EQ(answer.calls, 1);
+  }
+}
+
+TEST(Encoder, TakesAnyText) {
+  NEEDS_RUNTIME();
+  const Encoder encoder{Settings{}};
+  EXPECT_EQ(encoder({"play \xFF\xFEmusic"}), encoder({"play music"}));
+  EXPECT_EQ(encoder({""}), encoder({" \n"}));
+  EXPECT_NE(encoder({"[SEP]"}), encoder({""}));
+  const std::string long_text(1 << 20, 'x');
+  EXPECT_EQ(encoder({long_text}), encoder({long_text}));
+  std::string words;
+  for (int i = 0; i < 5000; i++) words += "map ";
+  EXPECT_EQ(encoder({words}), encoder({words + "light"})) << "cut to max_tokens";
+  EXPECT_EQ(finch_encode(encoder.get(), nullptr, 0, nullptr, nullptr), FINCH_OK);
+}
+
+TEST(Encoder, TheEmbeddedModelGivesTheGoldenVectors) {
+  NEEDS_RUNTIME();
+  const std::string folder = kRoot + "/models/all-minilm-l6-v2/";
+  std::ifstream manifest_file(folder + "manifest.json");
+  ASSERT_TRUE(manifest_file) << folder;
+  const Json manifest = Json::parse(manifest_file);
+  Settings settings;
+  settings.model = folder + manifest["model"]["file"].get<std::string>();
+  settings.vocab = folder + manifest["tokenizer"]["vocab"].get<std::string>();
+  settings.output = manifest["model"]["output"];
+  settings.dimension = manifest["dimension"];
+  settings.max_tokens = manifest["maxTokens"];
+  const std::string pooling = manifest["pooling"];
+  settings.pooling = pooling == "mean" ? FINCH_POOL_MEAN : pooling == "cls" ? FINCH_POOL_CLS : FINCH_POOL_NONE;
+  const Encoder encoder(settings);
+  std::ifstream golden(kRoot + "/test/golden/encoder.jsonl");
+  ASSERT_TRUE(golden);
+  size_t count = 0;
+  for (std::string line; std::getline(golden, line); count++) {
+    const Json one = Json::parse(line);
+    const auto expected = one["vector"].get<std::vector<double>>();
+    const std::vector<float> got = encoder({one["text"].get<std::string>()});
+    ASSERT_EQ(got.size(), expected.size());
+    double cosine = 0, norm = 0;
+    for (size_t k = 0; k < got.size(); k++) {
+      cosine += got[k] * expected[k];
+      norm += expected[k] * expected[k];
+    }
+    // int8 kernels of other processors round otherwise.
+    EXPECT_GT(cosine / std::sqrt(norm), 0.999) << one["text"];
+  }
+  EXPECT_GT(count, 20u);
+}
+
+TEST(Encoder, CancelledWorkIsAborted) {
+  NEEDS_RUNTIME();
+  const Encoder encoder{Settings{}};
+  finch_cancel* cancel = nullptr;
+  ASSERT_EQ(finch_cancel_create(&cancel), FINCH_OK);
+  Answer answer, other;
+  submit(encoder, std::vector<std::string>(20000, "send the message to x"), answer, cancel);
+  finch_cancel_signal(cancel);
+  submit(encoder, {"play music"}, other);
+  answer.wait();
+  other.wait();
+  EXPECT_EQ(answer.status, FINCH_ABORTED);
+  EXPECT_TRUE(answer.vectors.empty());
+  EXPECT_EQ(answer.calls, 1);
+  EXPECT_EQ(other.status, FINCH_OK);
+  const finch_string text{"x", 1};
+  std::vector<float> out(kDimension, -7);
+  EXPECT_EQ(finch_encode(encoder.get(), &text, 1, out.data(), cancel), FINCH_ABORTED);
+  EXPECT_EQ(out, std::vector<float>(kDimension, -7));
+  finch_cancel_release(cancel);
+}
+
+TEST(Encoder, RefusesAMissingOrWrongRuntime) {
+  Settings settings;
+  settings.runtime = "/no/such/libonnxruntime.so";
+  EXPECT_EQ(settings.refused(), FINCH_DEVICE);
+  EXPECT_TRUE(said("/no/such/libonnxruntime.so")) << finch_last_error();
+  settings.runtime = kFixtures;
+  EXPECT_EQ(settings.refused(), FINCH_DEVICE);
+  settings.runtime = kFixtures + "encoder.onnx";
+  EXPECT_EQ(settings.refused(), FINCH_DEVICE);
+  EXPECT_TRUE(said("could not be loaded")) << finch_last_error();
+#if defined(__linux__)
+  for (const char* other :
+       {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"}) {
+    if (!fs::exists(other)) continue;
+    settings.runtime = other;
+    EXPECT_EQ(settings.refused(), FINCH_DEVICE);
+    EXPECT_TRUE(said("OrtGetApiBase")) << finch_last_error();
+  }
+#endif
+}
+
+TEST(Encoder, RefusesUnsuitableModels) {
+  NEEDS_RUNTIME();
+  const auto expect = [](const Settings& settings, finch_status status, const std::string& part) {
+    EXPECT_EQ(settings.refused(), status) << finch_last_error();
+    EXPECT_TRUE(said(part)) << "expected \"" << part << "\" in: " << finch_last_error();
+  };
+  Settings s;
+  s.model = "/no/such/model.onnx";
+  expect(s, FINCH_IO, "/no/such/model.onnx");
+  s = Settings{};
+  s.model = kFixtures;
+  expect(s, FINCH_IO, "folder");
+  s = Settings{};
+  s.model = kFixtures + "encoder_vocab.txt";
+  expect(s, FINCH_DEVICE, "Protobuf");
+  s = Settings{};
+  s.model = kFixtures + "encoder_unknown_operator.onnx";
+  expect(s, FINCH_DEVICE, "NoSuchOperator");
+  s = Settings{};
+  s.model = kFixtures + "encoder_extra_input.onnx";
+  expect(s, FINCH_DEVICE, "pixel_values");
+  s = Settings{};
+  s.model = kFixtures + "encoder_int32.onnx";
+  expect(s, FINCH_DEVICE, "int64");
+  s = Settings{};
+  s.output = "nothing";
+  expect(s, FINCH_INVALID_ARGUMENT, "hidden, pooled");
+  s = Settings{};
+  s.output = "half";
+  s.pooling = FINCH_POOL_NONE;
+  expect(s, FINCH_DEVICE, "float32");
+  s = Settings{};
+  s.dimension = 384;
+  expect(s, FINCH_DIMENSION, "dimension 16, expected 384");
+  s = Settings{};
+  s.pooling = FINCH_POOL_NONE;
+  expect(s, FINCH_INVALID_ARGUMENT, "3 axes");
+  s = Settings{};
+  s.output = "pooled";
+  expect(s, FINCH_INVALID_ARGUMENT, "2 axes");
+  s.pooling = FINCH_POOL_NONE;
+  s.output = "not_finite";
+  expect(s, FINCH_NOT_FINITE, "NaN");
+  s.output = "zeros";
+  expect(s, FINCH_ZERO_VECTOR, "zeros");
+  // The model has 64 positions and 97 words.
+  s = Settings{};
+  s.max_tokens = 65;
+  expect(s, FINCH_DEVICE, "65 tokens");
+  s = Settings{};
+  const std::string vocab =
+      (fs::temp_directory_path() / ("finch_words_" + std::to_string(std::random_device{}()))).string();
+  {
+    std::ifstream small(s.vocab);
+    std::ofstream large(vocab);
+    large << small.rdbuf() << "onetoomany\n";
+  }
+  s.vocab = vocab;
+  expect(s, FINCH_DEVICE, "vocabulary");
+  fs::remove(vocab);
+}
+
+TEST(Encoder, RefusesBadArguments) {
+  const auto refused = [](auto change) {
+    Settings settings;
+    change(settings);
+    return settings.refused();
+  };
+  EXPECT_EQ(refused([](Settings& s) { s.runtime = ""; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.model = ""; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.output = ""; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.dimension = 0; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.dimension = 65537; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.max_tokens = 2; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.max_tokens = 65537; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.batch_size = 257; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.pooling = 3; }), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](Settings& s) { s.pooling = -1; }), FINCH_INVALID_ARGUMENT);
+  finch_encoder* out = nullptr;
+  finch_encoder_options options{};
+  EXPECT_EQ(finch_encoder_open(&options, &out), FINCH_INVALID_ARGUMENT) << "size is 0";
+  options.size = sizeof(options);
+  options.runtime_path = options.model_path = options.output_name = "x";
+  options.dimension = 1;
+  EXPECT_EQ(finch_encoder_open(&options, &out), FINCH_INVALID_ARGUMENT) << "no tokenizer";
+  EXPECT_EQ(finch_encoder_open(nullptr, &out), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(out, nullptr);
+  finch_encoder_retain(nullptr);
+  finch_encoder_release(nullptr);
+  EXPECT_STREQ(finch_encoder_runtime(nullptr), "");
+
+  const finch_string text{"x", 1}, missing{nullptr, 1};
+  float vector[kDimension] = {-7};
+  EXPECT_EQ(finch_encode(nullptr, &text, 1, vector, nullptr), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(finch_encode_submit(nullptr, &text, 1, nullptr, Answer::done, nullptr), FINCH_INVALID_ARGUMENT);
+  NEEDS_RUNTIME();
+  const Encoder encoder{Settings{}};
+  EXPECT_EQ(finch_encode(encoder.get(), &missing, 1, vector, nullptr), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(finch_encode(encoder.get(), nullptr, 1, vector, nullptr), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(finch_encode(encoder.get(), &text, 1, nullptr, nullptr), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(finch_encode_submit(encoder.get(), &text, 1, nullptr, nullptr, nullptr), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(finch_encode_submit(encoder.get(), &missing, 1, nullptr, Answer::done, nullptr), FINCH_INVALID_ARGUMENT);
+  EXPECT_EQ(vector[0], -7);
+}
+
+TEST(Encoder, TellsTheRuntimesVersion) {
+  NEEDS_RUNTIME();
+  const Encoder encoder{Settings{}};
+  int major = 0, minor = 0;
+  EXPECT_EQ(std::sscanf(finch_encoder_runtime(encoder.get()), "%d.%d", &major, &minor), 2);
+  EXPECT_EQ(major, 1);
+  EXPECT_GE(minor, 17);
+}
+
+TEST(Encoder, MayBeReleasedWhileOthersUseIt) {
+  NEEDS_RUNTIME();
+  for (int round = 0; round < 10; round++) {
+    finch_encoder* encoder = nullptr;
+    ASSERT_EQ(Settings{}.open(&encoder), FINCH_OK);
+    std::vector<Answer> answers(4);
+    const finch_string text{"send message", 12};
+    const std::vector<finch_string> texts(30, text);
+    for (Answer& answer : answers) {
+      answer.dimension = kDimension;
+      ASSERT_EQ(finch_encode_submit(encoder, texts.data(), texts.size(), nullptr, Answer::done, &answer), FINCH_OK);
+    }
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; t++) {
+      finch_encoder_retain(encoder);
+      threads.emplace_back([encoder, &texts] {
+        std::vector<float> out(texts.size() * kDimension);
+        EXPECT_EQ(finch_encode(encoder, texts.data(), texts.size(), out.data(), nullptr), FINCH_OK);
+        finch_encoder_release(encoder);
+      });
+    }
+    finch_encoder_release(encoder);
+    for (Answer& answer : answers) {
+      answer.wait();
+      EXPECT_EQ(answer.status, FINCH_OK) << answer.message;
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+#if defined(__linux__)
+long resident_megabytes() {
+  std::ifstream file("/proc/self/statm");
+  long total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+TEST(Encoder, ReopeningDoesNotEatMemory) {
+  NEEDS_RUNTIME();
+  long before = 0;
+  for (int round = 0; round < 60; round++) {
+    if (round == 20) before = resident_megabytes();
+    const Encoder encoder{Settings{}};
+    encoder({"pay for the event"});
+  }
+  const long growth = resident_megabytes() - before;
+  // A leaked session of the tiny model is about 1 MB. Sanitizers keep freed memory.
+  EXPECT_LT(growth, FINCH_TEST_SANITIZED ? 1000 : 12) << "MB after 40 rounds";
+}
+#endif
+
+#if !defined(_WIN32)
+// --- The end of the process ---------------------------------------------------------------------------------------
+// Each try is a process of its own: threads encode and requests wait when it leaves, at another moment each time. A
+// crash, an abort, a hang (SIGALRM) or a word on stderr fails the test.
+
+int tries() {
+  const char* given = std::getenv("TOOLFINCH_EXIT_TRIES");
+  return given != nullptr ? std::atoi(given) : 12;
+}
+
+finch_encoder* busy_encoder() {
+  alarm(60);
+  finch_encoder* encoder = nullptr;
+  if (Settings{}.open(&encoder) != FINCH_OK) std::_Exit(99);
+  static constexpr std::string_view text = "send the message for the calendar event to pay x light on the map";
+  for (int t = 0; t < 4; t++) {
+    finch_encoder_retain(encoder);
+    std::thread([encoder] {
+      const std::vector<finch_string> texts(8, {text.data(), text.size()});
+      std::vector<float> out(texts.size() * kDimension);
+      // Refused once the process is leaving.
+      while (finch_encode(encoder, texts.data(), texts.size(), out.data(), nullptr) == FINCH_OK) continue;
+    }).detach();
+  }
+  for (size_t i = 0; i < 10; i++) {
+    const std::vector<finch_string> texts(300, {text.data(), text.size() - i});
+    finch_encode_submit(
+        encoder, texts.data(), texts.size(), nullptr, [](void*, finch_status, const char*, const float*, size_t) {},
+        nullptr);
+  }
+  return encoder;
+}
+
+void wait_a_moment(int number) { std::this_thread::sleep_for(std::chrono::microseconds(number * 7919 % 30000)); }
+
+class ProcessExit : public testing::Test {
+ protected:
+  void SetUp() override {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    NEEDS_RUNTIME();
+  }
+};
+
+#define EXPECT_CLEAN_EXITS(...)                      \
+  for (int number = 0; number < tries(); number++) { \
+    EXPECT_EXIT(                                     \
+        {                                            \
+          finch_encoder* encoder = busy_encoder();   \
+          wait_a_moment(number);                     \
+          (void)encoder;                             \
+          __VA_ARGS__;                               \
+          for (;;) pause();                          \
+        },                                           \
+        testing::ExitedWithCode(7), testing::Eq("")) \
+        << "try " << number;                         \
+  }
+
+TEST_F(ProcessExit, FromTheMainThread) { EXPECT_CLEAN_EXITS(std::exit(7)); }
+TEST_F(ProcessExit, FromAnotherThread) {
+  EXPECT_CLEAN_EXITS(std::thread([] { std::exit(7); }).detach());
+}
+TEST_F(ProcessExit, FromAPoolThread) {
+  EXPECT_CLEAN_EXITS(finch_pool_run([](void*) { std::exit(7); }, nullptr));
+}
+TEST_F(ProcessExit, FromAnAnswer) {
+  EXPECT_CLEAN_EXITS(finch_encode_submit(
+      encoder, nullptr, 0, nullptr, [](void*, finch_status, const char*, const float*, size_t) { std::exit(7); },
+      nullptr));
+}
+TEST_F(ProcessExit, AfterRelease) {
+  EXPECT_CLEAN_EXITS({
+    finch_encoder_release(encoder);
+    std::exit(7);
+  });
+}
+TEST_F(ProcessExit, WhileEncodersAreOpenedAndReleased) {
+  EXPECT_CLEAN_EXITS({
+    std::thread([] {
+      for (finch_encoder* other = nullptr; Settings{}.open(&other) == FINCH_OK;) finch_encoder_release(other);
+    }).detach();
+    wait_a_moment(number + 1);
+    std::exit(7);
+  });
+}
+
+// Exit hooks run in reverse order, so a hook registered before the first encoder runs after the library's, like the destructors of
+// everything that was there before.
+TEST_F(ProcessExit, NothingIsEncodedAnyMore) {
+  static std::atomic<finch_encoder*> late{nullptr};
+  EXPECT_EXIT(
+      {
+        std::atexit([] {
+          float vector[kDimension];
+          const finch_string text{"x", 1};
+          finch_encoder* other = nullptr;
+          const bool refused = finch_encode(late, &text, 1, vector, nullptr) == FINCH_CLOSED && said("exiting") &&
+                               Settings{}.open(&other) == FINCH_CLOSED;
+          finch_encoder_release(late);
+          _exit(refused ? 7 : 8);
+        });
+        late = busy_encoder();
+        std::exit(1);
+      },
+      testing::ExitedWithCode(7), testing::Eq(""));
+}
+
+TEST_F(ProcessExit, WaitsForWhoeverIsInside) {
+  static std::atomic<bool> inside{false}, left{false};
+  EXPECT_EXIT(
+      {
+        alarm(60);
+        std::atexit([] { _exit(left ? 7 : 8); });
+        finch::exit_gate_register();
+        std::thread([] {
+          const finch::ExitGate gate;
+          inside = true;
+          while (!finch::exit_gate_closed()) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          left = true;
+        }).detach();
+        while (!inside) std::this_thread::yield();
+        std::exit(1);
+      },
+      testing::ExitedWithCode(7), testing::Eq(""));
+}
+
+// A thread that leaves from inside must not wait for itself; one that never comes back must not hold up the process for good.
+TEST_F(ProcessExit, DoesNotHang) {
+  EXPECT_EXIT(
+      {
+        alarm(60);
+        finch::exit_gate_register();
+        const finch::ExitGate gate;
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), testing::Eq(""));
+#if defined(__GLIBC__)
+  static std::atomic<bool> inside{false};
+  EXPECT_EXIT(
+      {
+        alarm(60);
+        std::atexit([] { _exit(8); });
+        finch::exit_gate_register();
+        std::thread([] {
+          const finch::ExitGate gate;
+          inside = true;
+          for (;;) pause();
+        }).detach();
+        while (!inside) std::this_thread::yield();
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), testing::Eq(""));
+#endif
+}
+
+TEST_F(ProcessExit, Quickly) { EXPECT_CLEAN_EXITS(std::quick_exit(7)); }
+TEST_F(ProcessExit, AtOnce) { EXPECT_CLEAN_EXITS(_exit(7)); }
+#endif
+
+}  // namespace

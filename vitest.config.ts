@@ -1,0 +1,18 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Processes, not threads: a test of the addon that ends a process must not end the others.
+    pool: 'forks',
+    // Generous: no timing decides a test, and a busy machine is no failure.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    server: {
+      deps: {
+        // What is shipped is tested as Node loads it, not as vite would transform it.
+        external: [/\/dist\//, /\.node$/],
+      },
+    },
+  },
+});
