@@ -70,11 +70,11 @@ export const demo: Command = {
     };
 
     say('2. Select. Green is chosen; ◂ marks the largest gap of each signal; the list is cut where the later one falls.\n');
-    await ask('wake me at half past six tomorrow');
-    await ask('send Kim 20 euros for the pizza and tell her on chat');
+    await ask('ring at ten to six tomorrow morning, I have a plane to catch');
+    await ask('split the dinner bill with Kim and Lee');
 
     say('3. Abstain. Nothing fits, so nothing is shown.\n');
-    await ask('who won the battle of Hastings?');
+    await ask('who wrote The Magic Mountain?');
 
     say('4. Follow a task. The same instruction finds other tools once the first steps are done.\n');
     const state = JSON.parse(await readFile(path.join(folder, 'state.json'), 'utf8')) as TaskState;

@@ -239,7 +239,7 @@ export const defaultModel = 'all-minilm-l6-v2';
 /**
  * Opens the model that comes with the package.
  *
- * @param models the folder of models; the package's own when left out.
+ * @param options `models`: the folder of models; the package's own when left out.
  * @throws FinchError as {@link OnnxEncoder.open}.
  */
 export async function defaultEncoder(

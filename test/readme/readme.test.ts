@@ -72,7 +72,7 @@ describe('README', () => {
       const toolfinch = `toolfinch() { "${process.execPath}" "${path.join(root, 'dist/esm/bin/toolfinch.js')}" "$@"; }`;
       const { stdout } = await run('bash', ['-euc', `${toolfinch}\n${code}`], { cwd: folder });
       expect(stdout).toContain('249 tools');
-      expect(stdout).toContain('set_alarm: error, applied');
+      expect(stdout).toContain('send_money: error, applied');
       expect(stdout).toContain('NDCG@10');
     }, 240_000);
   }
