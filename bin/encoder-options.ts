@@ -1,4 +1,10 @@
-import { defaultEncoder, type Encoder, FinchError, HttpEncoder, OnnxEncoder } from '../lib/index.js';
+import {
+  defaultEncoder,
+  type Encoder,
+  FinchError,
+  HttpEncoder,
+  OnnxEncoder,
+} from '../lib/index.js';
 import type { OptionTypes } from './arguments.js';
 
 /** Options of every command that encodes. */

@@ -46,7 +46,8 @@ async function liveSource(
   { strict, warn }: SourceOptions,
 ): Promise<ToolSource> {
   const { tools, failures, disabled } = await importMcpServers(config, { strict });
-  for (const { name, error } of failures) warn(`server ${name} could not be read: ${error.message}`);
+  for (const { name, error } of failures)
+    warn(`server ${name} could not be read: ${error.message}`);
   for (const name of disabled) warn(`server ${name} is switched off in ${origin}`);
   if (tools.length === 0) {
     throw new FinchError('FINCH_IO', `${origin}: no server gave a tool; see the warnings above.`);
@@ -69,7 +70,10 @@ function serverConfig(spec: string): McpConfig {
 }
 
 function isMcpConfig(text: string): boolean {
-  return /^\s*(?:\/[/*][\s\S]*?)?\{[\s\S]*"(?:mcpServers|servers)"\s*:\s*\{/.test(text) && !/"openapi"\s*:/.test(text);
+  return (
+    /^\s*(?:\/[/*][\s\S]*?)?\{[\s\S]*"(?:mcpServers|servers)"\s*:\s*\{/.test(text) &&
+    !/"openapi"\s*:/.test(text)
+  );
 }
 
 export async function readText(file: string): Promise<string> {

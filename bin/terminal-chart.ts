@@ -1,4 +1,4 @@
-import { type Candidate, type Decision } from '../lib/index.js';
+import type { Candidate, Decision } from '../lib/index.js';
 
 const barWidth = 24;
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
@@ -23,7 +23,9 @@ export function drawDecision(decision: Decision, colour: boolean): string {
     const text = `${String(i + 1).padStart(2)}  ${pad(clip(candidate.id, nameWidth), nameWidth)}  ${pad(bar(candidate.score / top), barWidth)} ${candidate.score.toFixed(3)} ${pad(`${gap}${mark(cut?.kScore === i + 1, '◂')}`, 7)}${pad(`${similarity}${mark(cut?.kSimilarity === i + 1, '◂')}`, 7)}${stages(candidate)}`;
     lines.push(candidate.fate === 'selected' ? paint('32', text) : paint('2', text));
     if (cut !== undefined && i + 1 === cut.k && next !== undefined) {
-      lines.push(paint('33', `${'┄'.repeat(nameWidth + 6)} cut after ${cut.k}: ${reasonOfCut(decision)}`));
+      lines.push(
+        paint('33', `${'┄'.repeat(nameWidth + 6)} cut after ${cut.k}: ${reasonOfCut(decision)}`),
+      );
     }
   });
   return `${lines.join('\n')}\n`;

@@ -35,8 +35,17 @@ export const demo: Command = {
     const say = (text: string) => process.stdout.write(`${text}\n`);
     const show = (decision: Decision) => {
       const { tools, reason, candidates } = decision;
-      say(drawDecision(reason === undefined ? decision : { ...decision, candidates: candidates.slice(0, 3) }, colour));
-      say(reason === undefined ? `→ ${tools.map(({ id }) => id).join(', ')}\n` : `→ none (${reason})\n`);
+      say(
+        drawDecision(
+          reason === undefined ? decision : { ...decision, candidates: candidates.slice(0, 3) },
+          colour,
+        ),
+      );
+      say(
+        reason === undefined
+          ? `→ ${tools.map(({ id }) => id).join(', ')}\n`
+          : `→ none (${reason})\n`,
+      );
     };
 
     const { tools } = importTools(await readFile(path.join(folder, 'tools.json')), {
@@ -69,14 +78,18 @@ export const demo: Command = {
       return decision;
     };
 
-    say('2. Select. Green is chosen; ◂ marks the largest gap of each signal; the list is cut where the later one falls.\n');
+    say(
+      '2. Select. Green is chosen; ◂ marks the largest gap of each signal; the list is cut where the later one falls.\n',
+    );
     await ask('ring at ten to six tomorrow morning, I have a plane to catch');
     await ask('split the dinner bill with Kim and Lee');
 
     say('3. Abstain. Nothing fits, so nothing is shown.\n');
     await ask('who wrote The Magic Mountain?');
 
-    say('4. Follow a task. The same instruction finds other tools once the first steps are done.\n');
+    say(
+      '4. Follow a task. The same instruction finds other tools once the first steps are done.\n',
+    );
     const state = JSON.parse(await readFile(path.join(folder, 'state.json'), 'utf8')) as TaskState;
     say(`   "${state.instruction}"\n   nothing done yet:\n`);
     await ask({ instruction: state.instruction });

@@ -1,12 +1,4 @@
 import {
-  CachedEncoder,
-  FinchError,
-  retrieve,
-  type RetrieveMethod,
-  Selector,
-  ToolIndex,
-} from '../../lib/index.js';
-import {
   type CutEvaluation,
   type Dataset,
   type DatasetQuery,
@@ -18,6 +10,14 @@ import {
   selectQueries,
   writePicture,
 } from '../../lib/evaluate/index.js';
+import {
+  CachedEncoder,
+  FinchError,
+  type RetrieveMethod,
+  retrieve,
+  Selector,
+  ToolIndex,
+} from '../../lib/index.js';
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
 import { ProgressLine } from '../progress.js';
@@ -60,7 +60,10 @@ export const evaluate: Command = {
     }
     const whole = await loadDataset(values.data);
     const split = values.split === 'all' ? undefined : values.split;
-    const dataset = limited(selectQueries(whole, { split, kind: values.kind }), numberOption('limit', values.limit));
+    const dataset = limited(
+      selectQueries(whole, { split, kind: values.kind }),
+      numberOption('limit', values.limit),
+    );
     const shortlist = numberOption('shortlist', values.shortlist);
 
     const encoder = new CachedEncoder(await openEncoder(values));
@@ -118,7 +121,9 @@ export const evaluate: Command = {
       await writePicture(values.plot, picture);
     }
     process.stdout.write(
-      values.json ? `${JSON.stringify(report, null, 2)}\n` : table(report, rankings, { fixed, dynamic, withFloor }),
+      values.json
+        ? `${JSON.stringify(report, null, 2)}\n`
+        : table(report, rankings, { fixed, dynamic, withFloor }),
     );
   },
 };
@@ -180,7 +185,14 @@ function withoutQueries({ perQuery: _, ...means }: CutEvaluation) {
 }
 
 function table(
-  report: { dataset: string; split: string; model: string; tools: number; queries: number; unanswerable: number },
+  report: {
+    dataset: string;
+    split: string;
+    model: string;
+    tools: number;
+    queries: number;
+    unanswerable: number;
+  },
   rankings: ReadonlyMap<RetrieveMethod, RankingEvaluation>,
   { fixed, dynamic, withFloor }: Record<'fixed' | 'dynamic' | 'withFloor', CutEvaluation>,
 ): string {
@@ -196,9 +208,19 @@ function table(
       `${method.padEnd(10)}  ${percent(ndcg.mean)}  ${percent(half)}  ${percent(recall.mean).padStart(9)}  ${percent(completeness.mean).padStart(11)}  ${percent(reciprocalRank.mean)}`,
     );
   }
-  lines.push('', 'cut (hybrid)          Complete  mean k  Recall  Precision  abstained  rightly none');
-  const cutLine = (name: string, { completeness, k, recall, precision, abstained, unanswerable }: CutEvaluation) =>
+  lines.push(
+    '',
+    'cut (hybrid)          Complete  mean k  Recall  Precision  abstained  rightly none',
+  );
+  const cutLine = (
+    name: string,
+    { completeness, k, recall, precision, abstained, unanswerable }: CutEvaluation,
+  ) =>
     `${name.padEnd(20)}  ${percent(completeness.mean).padStart(8)}  ${k.mean.toFixed(2).padStart(6)}  ${percent(recall.mean)}  ${percent(precision.mean).padStart(9)}  ${percent(abstained).padStart(9)}  ${unanswerable === undefined ? '–'.padStart(12) : percent(unanswerable.abstained).padStart(12)}`;
-  lines.push(cutLine('fixed 10', fixed), cutLine('dynamic', dynamic), cutLine('dynamic, with floor', withFloor));
+  lines.push(
+    cutLine('fixed 10', fixed),
+    cutLine('dynamic', dynamic),
+    cutLine('dynamic, with floor', withFloor),
+  );
   return `${lines.join('\n')}\n`;
 }

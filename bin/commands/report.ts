@@ -23,7 +23,12 @@ export const report: Command = {
       json: { type: 'boolean', default: false },
     });
     const [decision, toolId, outcome] = positionals;
-    if (decision === undefined || toolId === undefined || outcome === undefined || positionals.length > 3) {
+    if (
+      decision === undefined ||
+      toolId === undefined ||
+      outcome === undefined ||
+      positionals.length > 3
+    ) {
       throw new UsageError('expected a decision, a tool and an outcome');
     }
     if (!outcomes.includes(outcome as Outcome)) {
@@ -33,7 +38,10 @@ export const report: Command = {
     const result = await withFeedback(folder, await ToolIndex.inspect(values.index), (store) => {
       const decisionId = decision === 'last' ? store.latestDecision() : decision;
       if (decisionId === undefined) {
-        throw new FinchError('FINCH_UNKNOWN_ID', `${folder} holds no decision yet; run select first.`);
+        throw new FinchError(
+          'FINCH_UNKNOWN_ID',
+          `${folder} holds no decision yet; run select first.`,
+        );
       }
       return store.report({ decisionId, toolId, outcome: outcome as Outcome });
     });

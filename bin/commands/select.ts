@@ -3,8 +3,8 @@ import {
   type Decision,
   FinchError,
   type Query,
-  Selector,
   type SelectOptions,
+  Selector,
   type TaskState,
   ToolIndex,
 } from '../../lib/index.js';
@@ -74,10 +74,8 @@ export const select: Command = {
     const toolIndex = await ToolIndex.open(values.index, { encoder });
     const decision = values['no-feedback']
       ? await new Selector({ index: toolIndex }).select(query, options)
-      : await withFeedback(
-          feedbackFolder(values.index, values.feedback),
-          encoder,
-          (feedback) => new Selector({ index: toolIndex, feedback }).select(query, options),
+      : await withFeedback(feedbackFolder(values.index, values.feedback), encoder, (feedback) =>
+          new Selector({ index: toolIndex, feedback }).select(query, options),
         );
     toolIndex.close();
     await encoder.close();

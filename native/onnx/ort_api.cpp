@@ -44,6 +44,15 @@ void pin_this_library() noexcept {
 #endif
 }
 
+// Builds of onnxruntime 1.30 for Linux and macOS send usage data to their vendor: while they start they make a device id, a
+// database in the user's cache folder and a thread for uploads. Only this variable, set before that, prevents all of it;
+// disable_telemetry() alone comes too late. Whoever set it himself, to whatever, has decided.
+void opt_out_of_telemetry() noexcept {
+#if !defined(_WIN32)
+  setenv("ORT_DISABLE_TELEMETRY", "1", 0);
+#endif
+}
+
 // The library's entry point, or the system's reason in `reason`.
 void* entry_point(const std::filesystem::path& path, std::string* reason) {
 #if defined(_WIN32)
@@ -141,6 +150,7 @@ finch_status load(const char* path, const Runtime** out) {
     return FINCH_OK;
   }
   pin_this_library();
+  opt_out_of_telemetry();
   Runtime fresh{};
   const ExitGate gate;
   if (!gate.open()) return fail(FINCH_CLOSED, "the process is exiting: no model runtime is started.");

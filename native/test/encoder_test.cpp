@@ -424,6 +424,33 @@ TEST(Encoder, TellsTheRuntimesVersion) {
   EXPECT_GE(minor, 17);
 }
 
+#if defined(__linux__)
+// onnxruntime 1.30 would start an uploader and write a device id.
+TEST(ProcessWide, TheRuntimeSendsNothingHome) {
+  NEEDS_RUNTIME();
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const fs::path cache = fs::temp_directory_path() / ("finch_cache_" + std::to_string(std::random_device{}()));
+  EXPECT_EXIT(
+      {
+        setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+        setenv("HOME", cache.c_str(), 1);
+        unsetenv("ORT_DISABLE_TELEMETRY");
+        const auto threads = [] {
+          return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator{});
+        };
+        const auto before = threads();
+        finch_encoder* encoder = nullptr;
+        if (Settings{}.open(&encoder) != FINCH_OK) _exit(1);
+        if (threads() != before) _exit(2);
+        if (fs::exists(cache)) _exit(3);
+        if (fs::exists(fs::temp_directory_path() / ("mat-debug-" + std::to_string(getpid()) + ".log"))) _exit(4);
+        _exit(7);
+      },
+      testing::ExitedWithCode(7), testing::Eq(""));
+  fs::remove_all(cache);
+}
+#endif
+
 TEST(Encoder, MayBeReleasedWhileOthersUseIt) {
   NEEDS_RUNTIME();
   for (int round = 0; round < 10; round++) {

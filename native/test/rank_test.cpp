@@ -263,6 +263,47 @@ TEST_F(Rank, ErrorsLeaveOutputsAlone) {
   EXPECT_EQ(cut_.k, 77u);
 }
 
+TEST_F(Rank, UnhealthyCandidatesGoBehindAndTheCutDoesNotSeeThem) {
+  std::vector<uint64_t> keys(30);
+  std::iota(keys.begin(), keys.end(), 1);
+  std::vector<float> semantic(30, 0.5f), similarities(30, 5.0f);
+  for (const size_t tool : {2, 3, 5}) {
+    for (int i = 0; i < 4; ++i) report(bandit_, names_[tool], query_, 0.5f, 0.0f, options_.now);
+  }
+  semantic[2] = semantic[3] = 1.0f;  // the best but for their health
+  options_.min_availability = 0.2f;
+  std::vector<finch_candidate> out(30);
+  const auto rank = [&](size_t count) {
+    return finch_rank(snapshot_.get(), bandit_.get(), keys.data(), semantic.data(), count, query_.data(), &options_,
+                      out.data(), &cut_, similarities.data());
+  };
+  ASSERT_EQ(rank(30), FINCH_OK) << finch_last_error();
+  ASSERT_GE(cut_.n, 20u);
+  ASSERT_LE(cut_.n, 27u);
+  EXPECT_LE(cut_.k, cut_.n);
+  for (size_t i = 0; i < 30; ++i) {
+    EXPECT_EQ(out[i].arm.availability >= 0.2f, i < cut_.n) << i;
+    if (i > 0 && i != cut_.n) {
+      EXPECT_GE(out[i - 1].score, out[i].score) << i;
+    }
+  }
+  EXPECT_LE(similarities[cut_.n - 2], 1.0f);
+  EXPECT_EQ(similarities[cut_.n - 1], 5.0f);  // only those of the healthy part are written
+
+  // None healthy: the rule is off. Without the rule, all are looked at.
+  std::swap(keys[0], keys[2]);
+  ASSERT_EQ(rank(1), FINCH_OK);
+  EXPECT_EQ(cut_.n, 1u);
+  EXPECT_EQ(cut_.k, 1u);
+  options_.min_availability = 0.0f;
+  ASSERT_EQ(rank(30), FINCH_OK);
+  EXPECT_EQ(cut_.n, 30u);
+  for (const float bad : {-0.1f, 1.1f, NAN}) {
+    options_.min_availability = bad;
+    EXPECT_EQ(rank(30), FINCH_INVALID_ARGUMENT);
+  }
+}
+
 TEST_F(Rank, NothingToRank) {
   ASSERT_EQ(finch_rank(snapshot_.get(), bandit_.get(), nullptr, nullptr, 0, query_.data(), &options_, nullptr, &cut_,
                        nullptr),

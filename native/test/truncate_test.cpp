@@ -78,6 +78,7 @@ TEST(Truncate, Golden) {
               FINCH_OK)
         << name << ": " << finch_last_error();
     expect_cut(cut, c.at("expected"), tolerance, name);
+    EXPECT_EQ(cut.n, scores.size()) << name;
     for (size_t i = 0; i + 1 < scores.size(); ++i) {
       expect_close(similarities[i], c.at("similarities").at(i).get<double>(), tolerance, name + ": similarity");
     }

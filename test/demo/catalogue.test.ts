@@ -25,15 +25,15 @@ interface Query {
 
 function readTools(): Tool[] {
   const root: unknown = JSON.parse(text('tools.json'));
-  if (!isObject(root) || !Array.isArray(root['tools'])) throw new Error('tools.json: no tools');
-  return root['tools'].map((tool: unknown, at) => {
+  if (!isObject(root) || !Array.isArray(root.tools)) throw new Error('tools.json: no tools');
+  return root.tools.map((tool: unknown, at) => {
     if (!isObject(tool)) throw new Error(`tools.json: tool ${at} is not an object`);
-    const meta = tool['_meta'];
+    const meta = tool._meta;
     return {
-      name: String(tool['name']),
-      description: String(tool['description'] ?? ''),
-      inputSchema: tool['inputSchema'],
-      group: isObject(meta) ? String(meta['group'] ?? '') : '',
+      name: String(tool.name),
+      description: String(tool.description ?? ''),
+      inputSchema: tool.inputSchema,
+      group: isObject(meta) ? String(meta.group ?? '') : '',
     };
   });
 }
@@ -46,9 +46,9 @@ function readQueries(): Query[] {
       const query: unknown = JSON.parse(line);
       if (!isObject(query)) throw new Error(`queries.jsonl: not an object: ${line}`);
       return {
-        id: String(query['id']),
-        text: String(query['text'] ?? ''),
-        kind: String(query['kind']),
+        id: String(query.id),
+        text: String(query.text ?? ''),
+        kind: String(query.kind),
       };
     });
 }
@@ -76,18 +76,18 @@ function fits(value: unknown, type: unknown): boolean {
 function faults(schema: unknown, path: string): string[] {
   if (!isObject(schema)) return [`${path}: not an object`];
   const found: string[] = [];
-  const type = schema['type'];
+  const type = schema.type;
   if (typeof type !== 'string' || !TYPES.has(type)) found.push(`${path}: type ${String(type)}`);
-  if ('description' in schema && !schema['description']) found.push(`${path}: empty description`);
-  if ('format' in schema && !FORMATS.has(String(schema['format']))) found.push(`${path}: format`);
+  if ('description' in schema && !schema.description) found.push(`${path}: empty description`);
+  if ('format' in schema && !FORMATS.has(String(schema.format))) found.push(`${path}: format`);
 
-  const options = schema['enum'];
+  const options = schema.enum;
   if (options !== undefined) {
     if (!Array.isArray(options) || options.length === 0) found.push(`${path}: enum`);
     else if (new Set(options).size !== options.length) found.push(`${path}: enum repeats`);
     else if (!options.every((option) => fits(option, type))) found.push(`${path}: enum type`);
   }
-  const fallback = schema['default'];
+  const fallback = schema.default;
   if (fallback !== undefined) {
     if (!fits(fallback, type)) found.push(`${path}: default type`);
     if (Array.isArray(options) && !options.includes(fallback)) found.push(`${path}: default`);
@@ -107,10 +107,10 @@ function faults(schema: unknown, path: string): string[] {
     if (typeof a === 'number' && typeof b === 'number' && a > b) found.push(`${path}: ${low}`);
   }
 
-  if (type === 'array') found.push(...faults(schema['items'], `${path}[]`));
+  if (type === 'array') found.push(...faults(schema.items, `${path}[]`));
   if (type === 'object') {
-    const properties = schema['properties'];
-    const required = schema['required'] ?? [];
+    const properties = schema.properties;
+    const required = schema.required ?? [];
     if (!isObject(properties) || Object.keys(properties).length === 0) {
       found.push(`${path}: no properties`);
     } else {
@@ -161,7 +161,7 @@ describe('the phone assistant catalogue', () => {
   it('gives every tool a sound input schema', () => {
     const found = tools.flatMap((tool) => {
       const root = tool.inputSchema;
-      const type = isObject(root) ? root['type'] : undefined;
+      const type = isObject(root) ? root.type : undefined;
       return [
         ...(type === 'object' ? [] : [`${tool.name}: root type ${String(type)}`]),
         ...faults(root, tool.name),
@@ -173,7 +173,7 @@ describe('the phone assistant catalogue', () => {
   it('refers in descriptions only to tools and arguments that exist', () => {
     const unknown = tools.flatMap((tool) => {
       const root = tool.inputSchema;
-      const own: Json = isObject(root) && isObject(root['properties']) ? root['properties'] : {};
+      const own: Json = isObject(root) && isObject(root.properties) ? root.properties : {};
       const mentioned: string[] = tool.description.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? [];
       return (
         mentioned
@@ -260,9 +260,9 @@ describe('the example task state', () => {
     const state: unknown = JSON.parse(text('state.json'));
     if (!isObject(state)) throw new Error('state.json: not an object');
     expect(Object.keys(state).sort()).toEqual(['actions', 'instruction', 'observation']);
-    expect(state['instruction']).toMatch(/\w/);
-    expect(state['observation']).toMatch(/\w/);
-    const actions = state['actions'];
+    expect(state.instruction).toMatch(/\w/);
+    expect(state.observation).toMatch(/\w/);
+    const actions = state.actions;
     if (!isStringList(actions)) throw new Error('state.json: actions is not a list of strings');
     expect(actions.length).toBeGreaterThan(0);
     expect(actions.filter((action) => !names.has(action.split('(')[0] ?? ''))).toEqual([]);

@@ -88,7 +88,8 @@ async function start(name: string): Promise<void> {
 }
 
 function kill(name: string): void {
-  const { transport } = connections.get(name)?.client as { transport: { pid: number } };
+  const { client } = connections.get(name) as McpConnection;
+  const { transport } = client as { transport: { pid: number } };
   process.kill(transport.pid, 'SIGKILL');
 }
 

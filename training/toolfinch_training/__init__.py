@@ -1,0 +1,1 @@
+"""Scripts that build the models Toolfinch ships."""
