@@ -15,8 +15,8 @@ MAX_TOKENS = 256
 MODEL_FILE = "model.onnx"
 VOCABULARY_FILE = "vocab.txt"
 MANIFEST_FILE = "manifest.json"
-# Hybrid score below which the best tool of a query counts as irrelevant: about 1 % of answerable training queries lie
-# below it (docs/retrieval.md, "Abstaining").
+# Hybrid score below which the best tool of a query counts as irrelevant: about 1 % of answerable
+# training queries lie below it (docs/retrieval.md, "Abstaining").
 RELEVANCE_FLOOR = 0.26
 REVISION_LENGTH = 12
 
