@@ -144,7 +144,7 @@ FINCH_API finch_status finch_index_inspect(const finch_index* index, finch_index
 
 /* Builds an HNSW graph (usearch) over the present rows, beside readers and writers; later upserts and removes keep it up.
  * Takes seconds for tens of thousands of rows: call it from a pool thread. Calling again rebuilds and compacts.
- * Errors: FINCH_ABORTED, FINCH_NO_MEMORY, FINCH_INVALID_ARGUMENT. */
+ * `options` may be NULL. Errors: FINCH_ABORTED, FINCH_NO_MEMORY, FINCH_INVALID_ARGUMENT. */
 typedef struct finch_ann_options {
   size_t size;
   uint32_t connectivity;     /* M; default 16 */
@@ -236,7 +236,7 @@ typedef struct finch_cut {
   uint32_t k;            /* how many to keep: 0 only when n = 0 */
   uint32_t k_score;      /* 1-based i of the largest score gap; 0 when n < 2 or the signal is off */
   uint32_t k_similarity; /* 1-based i of the largest similarity gap; 0 when n < 3 or the signal is off */
-  uint32_t signal;       /* which signal set k: FINCH_CUT_SCORE, FINCH_CUT_SIMILARITY, both bits when equal, 0 when min/max did */
+  uint32_t signal;       /* which signal set k: FINCH_CUT_SCORE, FINCH_CUT_SIMILARITY, both bits when equal, 0 when min/max did or there was no gap */
   float gap_score;       /* s_i - s_(i+1) at k_score, 0 when there is none */
   float gap_similarity;  /* sim_i - sim_(i+1) at k_similarity, 0 when there is none */
   uint32_t n;            /* how many were looked at: the length of the list; in finch_rank, of its healthy part */
@@ -295,7 +295,7 @@ typedef struct finch_arm_score {
   uint64_t updates;   /* all updates ever */
 } finch_arm_score;
 
-/* Scores `count` ids in the context x (dimension; normalised here). priors (count, in [0, 1]) is r of an id without feedback;
+/* Scores `count` ids in the context x (dimension; normalised here). priors (count, in [0, 1]; NULL: 0.5) is r of an id without feedback;
  * an arm with feedback keeps the r it was made with. p = mean + bonus.
  * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT. */
 FINCH_API finch_status finch_bandit_score(const finch_bandit* bandit, const finch_string* ids, const float* priors,
@@ -407,9 +407,9 @@ typedef struct finch_encoder_options {
   finch_tokenizer* tokenizer; /* required; retained */
   const char* output_name;  /* required */
   uint32_t dimension;       /* required; checked against the model */
-  uint32_t max_tokens;      /* default 256 */
+  uint32_t max_tokens;      /* 3 to 65536; default 256 */
   finch_pooling pooling;
-  uint32_t batch_size; /* texts of equal token length per run; default 1: a text's bits never depend on its batch mates */
+  uint32_t batch_size; /* 1 to 256 texts of equal token length per run; default 1: a text's bits never depend on its batch mates */
 } finch_encoder_options;
 /* Takes up to seconds. Errors: FINCH_IO (files), FINCH_DEVICE (runtime: missing, too old, refused the model), FINCH_DIMENSION. */
 FINCH_API finch_status finch_encoder_open(const finch_encoder_options* options, finch_encoder** out);
@@ -422,7 +422,7 @@ FINCH_API const char* finch_encoder_runtime(const finch_encoder* encoder);
 FINCH_API finch_status finch_encode(finch_encoder* encoder, const finch_string* texts, size_t count, float* out,
                                     const finch_cancel* cancel);
 /* Queues texts (copied) for the pool; waiting requests share the threads fairly, text by text. `done` is called exactly once,
- * on a pool thread, also after cancellation; vectors (count x dimension) is valid during the call, NULL on failure; message is the error's. */
+ * on a pool thread, also after cancellation, but no more once the process is exiting; vectors (count x dimension) is valid during the call, NULL on failure; message is the error's. */
 typedef void (*finch_encode_done)(void* user, finch_status status, const char* message, const float* vectors, size_t count);
 FINCH_API finch_status finch_encode_submit(finch_encoder* encoder, const finch_string* texts, size_t count,
                                            finch_cancel* cancel, finch_encode_done done, void* user);

@@ -192,8 +192,7 @@ void EncodeQueue::encode(std::span<Claim> claims, std::span<Flight> room, size_t
   for (Claim& claim : claims) {
     const Request& request = *claim.request;
     const size_t from = claim.index == 0 ? 0 : request.ends[claim.index - 1];
-    const size_t length =
-        encoder_.tokenize(request.bytes.data() + from, request.ends[claim.index] - from, ids.data());
+    const size_t length = encoder_.tokenize(request.bytes.data() + from, request.ends[claim.index] - from, ids.data());
     Flight& flight = room[*used];
     flight.ids.assign(ids.data(), ids.data() + length);
     flight.claims.assign(1, claim);
@@ -219,7 +218,8 @@ void EncodeQueue::encode(std::span<Claim> claims, std::span<Flight> room, size_t
   for (size_t at = 0, next = 0; at < order.size(); at = next) {
     const size_t length = order[at]->ids.size();
     rows.clear();
-    for (next = at; next < order.size() && next - at < encoder_.batch_size() && order[next]->ids.size() == length; next++) {
+    for (next = at; next < order.size() && next - at < encoder_.batch_size() && order[next]->ids.size() == length;
+         next++) {
       rows.insert(rows.end(), order[next]->ids.begin(), order[next]->ids.end());
     }
     vectors.resize((next - at) * d);
@@ -273,7 +273,8 @@ void EncodeQueue::deliver(Row finished) noexcept {
     const std::unique_ptr<Request> owned(request);
     if (cancelled(request->cancel)) request->stop(FINCH_ABORTED, "cancelled.");
     const bool ok = request->status == FINCH_OK;
-    request->done(request->user, request->status, request->message, ok ? request->vectors.data() : nullptr, request->count());
+    request->done(request->user, request->status, request->message, ok ? request->vectors.data() : nullptr,
+                  request->count());
     finch_cancel_release(request->cancel);
   }
 }

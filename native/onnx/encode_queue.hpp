@@ -1,5 +1,5 @@
-// Texts waiting for an encoder. Requests take turns, one text each, so that a long one does not hold up a short one; the pool's
-// threads work on them together; equal texts on their way at the same time are encoded once.
+// Texts waiting for an encoder. Requests take turns, one text each, so that a long one does not hold up a short one;
+// the pool's threads work on them together; equal texts on their way at the same time are encoded once.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,10 @@ class EncodeQueue {
   EncodeQueue(const EncodeQueue&) = delete;
   EncodeQueue& operator=(const EncodeQueue&) = delete;
 
-  // See finch_encode_submit. On failure `done` is not called. Once the process is exiting `done` is no longer called at all:
-  // what it would touch may be gone.
-  finch_status submit(const finch_string* texts, size_t count, finch_cancel* cancel, finch_encode_done done, void* user);
+  // See finch_encode_submit. On failure `done` is not called. Once the process is exiting `done` is no longer called at
+  // all: what it would touch may be gone.
+  finch_status submit(const finch_string* texts, size_t count, finch_cancel* cancel, finch_encode_done done,
+                      void* user);
 
  private:
   struct Request;
@@ -66,9 +67,10 @@ class EncodeQueue {
 
   TextEncoder& encoder_;
   std::mutex mutex_;
-  Row turns_;               // requests with texts that nobody has taken yet (or without texts)
-  size_t waiting_ = 0;      // how many such texts
-  uint32_t drainers_ = 0;   // tasks on the pool: never more than it has threads, and at least one while turns_ has somebody
+  Row turns_;           // requests with texts that nobody has taken yet (or without texts)
+  size_t waiting_ = 0;  // how many such texts
+  uint32_t drainers_ =
+      0;  // tasks on the pool: never more than it has threads, and at least one while turns_ has somebody
   std::unordered_map<std::string, Flight*> flights_;  // texts being encoded, by token ids
 };
 

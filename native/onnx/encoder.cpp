@@ -66,7 +66,8 @@ finch_status check_texts(const finch_encoder* encoder, const finch_string* texts
   if (texts == nullptr && count != 0) return fail(FINCH_INVALID_ARGUMENT, "texts is NULL with count %zu.", count);
   for (size_t i = 0; i < count; i++) {
     if (texts[i].data == nullptr && texts[i].size != 0) {
-      return fail(FINCH_INVALID_ARGUMENT, "text %zu is NULL with size %zu; give its bytes, or size 0.", i, texts[i].size);
+      return fail(FINCH_INVALID_ARGUMENT, "text %zu is NULL with size %zu; give its bytes, or size 0.", i,
+                  texts[i].size);
     }
   }
   return FINCH_OK;
@@ -74,8 +75,8 @@ finch_status check_texts(const finch_encoder* encoder, const finch_string* texts
 
 finch_status check_options(const finch_encoder_options* given, finch_encoder_options* options) {
   if (!read_sized(given, sizeof(finch_encoder_options), options)) {
-    return fail(FINCH_INVALID_ARGUMENT, "options->size is %zu; set it to sizeof(finch_encoder_options), %zu.", given->size,
-                sizeof(finch_encoder_options));
+    return fail(FINCH_INVALID_ARGUMENT, "options->size is %zu; set it to sizeof(finch_encoder_options), %zu.",
+                given->size, sizeof(finch_encoder_options));
   }
   const std::pair<const char*, const char*> required[] = {{options->runtime_path, "runtime_path (libonnxruntime)"},
                                                           {options->model_path, "model_path (the .onnx file)"},
@@ -103,8 +104,8 @@ finch_status check_options(const finch_encoder_options* given, finch_encoder_opt
   return FINCH_OK;
 }
 
-// Runs the shortest and a long text, one alone and in a batch, with the vocabulary's last id: a model that cannot take what this
-// encoder may send is found out now, not by the first user.
+// Runs the shortest and a long text, one alone and in a batch, with the vocabulary's last id: a model that cannot take
+// what this encoder may send is found out now, not by the first user.
 finch_status try_out(const finch_encoder& encoder) {
   const uint32_t longest = std::min(encoder.max_tokens_, kLongestTrial);
   const size_t batch = std::min<size_t>(2, encoder.batch_size_);
@@ -115,7 +116,8 @@ finch_status try_out(const finch_encoder& encoder) {
       if (status != FINCH_DEVICE) return status;
       const std::string said = finch_last_error();
       return fail(status,
-                  "a trial with %zu texts of %zu tokens and token id %d failed; max_tokens, batch_size or the vocabulary may not "
+                  "a trial with %zu texts of %zu tokens and token id %d failed; max_tokens, batch_size or the "
+                  "vocabulary may not "
                   "be this model's. %s",
                   batch, length, encoder.tokenizer->words.last_id(), said.c_str());
     }
@@ -129,7 +131,8 @@ finch_status try_out(const finch_encoder& encoder) {
 }  // namespace
 }  // namespace finch
 
-finch_status finch_encoder::encode(const finch_string* texts, size_t count, float* out, const finch_cancel* cancel) const {
+finch_status finch_encoder::encode(const finch_string* texts, size_t count, float* out,
+                                   const finch_cancel* cancel) const {
   const size_t d = dimension_;
   std::vector<int32_t> ids, one(max_tokens_);
   std::vector<size_t> starts{0};
@@ -170,7 +173,8 @@ finch_status finch_encoder_open(const finch_encoder_options* options, finch_enco
     }
     finch_encoder_options known;
     if (const finch_status status = finch::check_options(options, &known); status != FINCH_OK) return status;
-    // Makes the pool, whose exit hook then comes after the gate's: runs are told to stop before the pool waits for its threads.
+    // Makes the pool, whose exit hook then comes after the gate's: runs are told to stop before the pool waits for its
+    // threads.
     finch_pool_threads();
     std::unique_ptr<finch::Session> session;
     if (const finch_status status = finch::Session::open(known, &session); status != FINCH_OK) return status;

@@ -1,14 +1,15 @@
-// Process exit. While exit() runs static destructors, threads that are inside onnxruntime would use destroyed objects and crash.
-// So every call into it passes this gate, and an exit hook that runs before onnxruntime's destructors closes the gate, stops
-// what is running and waits until nobody is inside.
+// Process exit. While exit() runs static destructors, threads that are inside onnxruntime would use destroyed objects
+// and crash. So every call into it passes this gate, and an exit hook that runs before onnxruntime's destructors closes
+// the gate, stops what is running and waits until nobody is inside.
 #pragma once
 
 #include "ort_api.hpp"
 
 namespace finch {
 
-// Registers the exit hook once more. Exit hooks run in reverse order of registration, so it is called after everything that may
-// have made onnxruntime construct a static object: opening the library, a session, the first run. The hook may run many times.
+// Registers the exit hook once more. Exit hooks run in reverse order of registration, so it is called after everything
+// that may have made onnxruntime construct a static object: opening the library, a session, the first run. The hook may
+// run many times.
 void exit_gate_register() noexcept;
 
 // True once the process is exiting: nothing may be started, and nobody waits for results any more.

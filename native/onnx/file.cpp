@@ -28,7 +28,8 @@ finch_status open_file(const char* path, const char* what, File* out) {
   File file(std::fopen(path, "rb"));
 #endif
   if (file == nullptr) {
-    return fail(FINCH_IO, "cannot open the %s %s: %s; check the path and its permissions.", what, path, std::strerror(errno));
+    return fail(FINCH_IO, "cannot open the %s %s: %s; check the path and its permissions.", what, path,
+                std::strerror(errno));
   }
   *out = std::move(file);
   return FINCH_OK;
@@ -42,7 +43,8 @@ finch_status read_file(const char* path, const char* what, std::string* out) {
   std::string content;
   char part[65536];
   for (size_t size; (size = std::fread(part, 1, sizeof(part), file.get())) > 0;) content.append(part, size);
-  if (std::ferror(file.get()) != 0) return fail(FINCH_IO, "reading the %s %s failed: %s.", what, path, std::strerror(errno));
+  if (std::ferror(file.get()) != 0)
+    return fail(FINCH_IO, "reading the %s %s failed: %s.", what, path, std::strerror(errno));
   *out = std::move(content);
   return FINCH_OK;
 }

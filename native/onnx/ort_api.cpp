@@ -44,9 +44,9 @@ void pin_this_library() noexcept {
 #endif
 }
 
-// Builds of onnxruntime 1.30 for Linux and macOS send usage data to their vendor: while they start they make a device id, a
-// database in the user's cache folder and a thread for uploads. Only this variable, set before that, prevents all of it;
-// disable_telemetry() alone comes too late. Whoever set it himself, to whatever, has decided.
+// Builds of onnxruntime 1.30 for Linux and macOS send usage data to their vendor: while they start they make a device
+// id, a database in the user's cache folder and a thread for uploads. Only this variable, set before that, prevents all
+// of it; disable_telemetry() alone comes too late. Whoever set it himself, to whatever, has decided.
 void opt_out_of_telemetry() noexcept {
 #if !defined(_WIN32)
   setenv("ORT_DISABLE_TELEMETRY", "1", 0);
@@ -75,10 +75,11 @@ finch_status start(const std::filesystem::path& path, const char* given, Runtime
   std::string reason;
   void* entry = entry_point(path, &reason);
   if (entry == nullptr) {
-    return fail(FINCH_DEVICE,
-                "%s could not be loaded as onnxruntime: %.600s. Use a build for this operating system and processor, such as "
-                "the one in the npm package onnxruntime-node.",
-                given, reason.c_str());
+    return fail(
+        FINCH_DEVICE,
+        "%s could not be loaded as onnxruntime: %.600s. Use a build for this operating system and processor, such as "
+        "the one in the npm package onnxruntime-node.",
+        given, reason.c_str());
   }
   exit_gate_register();
   const ApiBase* base = reinterpret_cast<const ApiBase* (*)()>(entry)();
@@ -87,13 +88,14 @@ finch_status start(const std::filesystem::path& path, const char* given, Runtime
   // The number is looked at first, since get_api() prints when it is asked for too much.
   if (std::sscanf(out->version.c_str(), "%d.%d", &major, &minor) != 2 || major < kOldestMajor ||
       (major == kOldestMajor && minor < kOldestMinor)) {
-    return fail(FINCH_DEVICE, "%s is onnxruntime %s; %d.%d or newer is needed.", given, out->version.c_str(), kOldestMajor,
-                kOldestMinor);
+    return fail(FINCH_DEVICE, "%s is onnxruntime %s; %d.%d or newer is needed.", given, out->version.c_str(),
+                kOldestMajor, kOldestMinor);
   }
   const Api* api = base->get_api(kOldestMinor);
   if (api == nullptr) {
-    return fail(FINCH_DEVICE, "%s (onnxruntime %s) no longer has version %d of its C API; use a release of onnxruntime 1.",
-                given, out->version.c_str(), kOldestMinor);
+    return fail(FINCH_DEVICE,
+                "%s (onnxruntime %s) no longer has version %d of its C API; use a release of onnxruntime 1.", given,
+                out->version.c_str(), kOldestMinor);
   }
   out->api = api;
   Status* status = api->create_env_with_logger(no_log, nullptr, kSeverityError, "toolfinch", &out->env);
@@ -136,10 +138,11 @@ finch_status load(const char* path, const Runtime** out) {
   const std::filesystem::path given(reinterpret_cast<const char8_t*>(path));
   const std::filesystem::path real = std::filesystem::canonical(given, error);
   if (error || !std::filesystem::is_regular_file(real, error)) {
-    return fail(FINCH_DEVICE,
-                "there is no onnxruntime library at %s; install the npm package onnxruntime-node (npm install onnxruntime-node "
-                "--ignore-scripts) or give the path of libonnxruntime.",
-                path);
+    return fail(
+        FINCH_DEVICE,
+        "there is no onnxruntime library at %s; install the npm package onnxruntime-node (npm install onnxruntime-node "
+        "--ignore-scripts) or give the path of libonnxruntime.",
+        path);
   }
   // Never destroyed: encoders may be opened and released until the very end of the process.
   static Loaded* const loaded = new Loaded;

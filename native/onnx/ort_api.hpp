@@ -1,5 +1,6 @@
-// The part of onnxruntime's C API that Toolfinch calls. The library is opened at run time; its function table is append-only,
-// so a place in it, once released, keeps its meaning. Everything used here has been there since version 1 of the table.
+// The part of onnxruntime's C API that Toolfinch calls. The library is opened at run time; its function table is
+// append-only, so a place in it, once released, keeps its meaning. Everything used here has been there since version 1
+// of the table.
 #pragma once
 
 #include <cstddef>
@@ -46,12 +47,13 @@ struct Api {
   Unused unused_3[1];
   Status* (*create_env_with_logger)(Logger logger, void* parameter, int severity, const char* id, Env** out);  // 4
   Unused unused_5[1];
-  Status* (*disable_telemetry)(const Env* env);                                                                       // 6
-  Status* (*create_session)(const Env* env, const PathChar* path, const SessionOptions* options, Session** out);     // 7
+  Status* (*disable_telemetry)(const Env* env);                                                                   // 6
+  Status* (*create_session)(const Env* env, const PathChar* path, const SessionOptions* options, Session** out);  // 7
   Unused unused_8[1];
-  Status* (*run)(Session* session, const RunOptions* options, const char* const* input_names, const Value* const* inputs,
-                 size_t input_count, const char* const* output_names, size_t output_count, Value** outputs);  // 9
-  Status* (*create_session_options)(SessionOptions** out);                                                    // 10
+  Status* (*run)(Session* session, const RunOptions* options, const char* const* input_names,
+                 const Value* const* inputs, size_t input_count, const char* const* output_names, size_t output_count,
+                 Value** outputs);                          // 9
+  Status* (*create_session_options)(SessionOptions** out);  // 10
   Unused unused_11[6];
   Status* (*disable_memory_pattern)(SessionOptions* options);  // 17
   Unused unused_18[1];
@@ -77,16 +79,16 @@ struct Api {
   Unused unused_42[4];
   Status* (*set_terminate)(RunOptions* options);  // 46
   Unused unused_47[2];
-  Status* (*create_tensor_with_data)(const MemoryInfo* info, void* data, size_t bytes, const int64_t* shape, size_t rank,
-                                     int type, Value** out);  // 49
+  Status* (*create_tensor_with_data)(const MemoryInfo* info, void* data, size_t bytes, const int64_t* shape,
+                                     size_t rank, int type, Value** out);  // 49
   Unused unused_50[1];
   Status* (*tensor_data)(Value* value, void** out);  // 51
   Unused unused_52[3];
   Status* (*tensor_info_of_type)(const TypeInfo* type, const TensorInfo** out);  // 55
   Unused unused_56[4];
-  Status* (*element_type)(const TensorInfo* info, int* out);                           // 60
-  Status* (*dimension_count)(const TensorInfo* info, size_t* out);                     // 61
-  Status* (*dimensions)(const TensorInfo* info, int64_t* values, size_t count);        // 62
+  Status* (*element_type)(const TensorInfo* info, int* out);                     // 60
+  Status* (*dimension_count)(const TensorInfo* info, size_t* out);               // 61
+  Status* (*dimensions)(const TensorInfo* info, int64_t* values, size_t count);  // 62
   Unused unused_63[2];
   Status* (*tensor_info_of_value)(const Value* value, TensorInfo** out);  // 65
   Unused unused_66[3];
@@ -98,11 +100,11 @@ struct Api {
   Unused unused_79[14];
   void (*release_status)(Status* status);  // 93
   Unused unused_94[1];
-  void (*release_session)(Session* session);  // 95
-  void (*release_value)(Value* value);                      // 96
-  void (*release_run_options)(RunOptions* options);         // 97
-  void (*release_type_info)(TypeInfo* info);                // 98
-  void (*release_tensor_info)(TensorInfo* info);            // 99
+  void (*release_session)(Session* session);                 // 95
+  void (*release_value)(Value* value);                       // 96
+  void (*release_run_options)(RunOptions* options);          // 97
+  void (*release_type_info)(TypeInfo* info);                 // 98
+  void (*release_tensor_info)(TensorInfo* info);             // 99
   void (*release_session_options)(SessionOptions* options);  // 100
 };
 

@@ -28,7 +28,8 @@ ort::Status* read_names(const ort::Runtime& runtime, const ort::Session* session
     char* name = nullptr;
     if (ort::Status* status = get(session, i, runtime.allocator, &name)) return status;
     const auto give_back = [&runtime](char* text) {
-      if (ort::Status* status = runtime.api->allocator_free(runtime.allocator, text)) runtime.api->release_status(status);
+      if (ort::Status* status = runtime.api->allocator_free(runtime.allocator, text))
+        runtime.api->release_status(status);
     };
     const std::unique_ptr<char, decltype(give_back)> owned(name, give_back);
     out->emplace_back(name);
@@ -59,8 +60,8 @@ finch_status Session::create(const char* path) {
   if (status == nullptr) status = api.set_inter_op_threads(options, 1);
   if (status == nullptr) status = api.set_optimization(options, ort::kOptimizeAll);
   if (status == nullptr) status = api.set_session_log_severity(options, ort::kSeverityFatal);
-  // Texts differ in length, so patterns would pile up (one per length) and an arena only grow; the system's allocator gives
-  // memory back and is as fast here.
+  // Texts differ in length, so patterns would pile up (one per length) and an arena only grow; the system's allocator
+  // gives memory back and is as fast here.
   if (status == nullptr) status = api.disable_memory_pattern(options);
   if (status == nullptr) status = api.disable_cpu_arena(options);
   if (status == nullptr) {
@@ -82,7 +83,8 @@ finch_status Session::check_inputs() {
     const auto* known = std::find(kInputNames.begin(), kInputNames.end(), names[i]);
     if (known == kInputNames.end()) {
       return fail(FINCH_DEVICE,
-                  "the model %s needs an input \"%s\", which Toolfinch cannot give; export it with input_ids, attention_mask and "
+                  "the model %s needs an input \"%s\", which Toolfinch cannot give; export it with input_ids, "
+                  "attention_mask and "
                   "token_type_ids only.",
                   model_.c_str(), names[i].c_str());
     }
@@ -101,8 +103,8 @@ finch_status Session::check_inputs() {
     inputs_.push_back(static_cast<Input>(known - kInputNames.begin()));
   }
   if (std::find(inputs_.begin(), inputs_.end(), Input::kIds) == inputs_.end()) {
-    return fail(FINCH_DEVICE, "the model %s has no input \"input_ids\" (it has: %s); use a text encoder.", model_.c_str(),
-                listed(names).c_str());
+    return fail(FINCH_DEVICE, "the model %s has no input \"input_ids\" (it has: %s); use a text encoder.",
+                model_.c_str(), listed(names).c_str());
   }
   return FINCH_OK;
 }
@@ -116,8 +118,8 @@ finch_status Session::check_output() {
   if (status != nullptr) return refused("cannot describe the outputs of", status);
   const auto found = std::find(names.begin(), names.end(), output_);
   if (found == names.end()) {
-    return fail(FINCH_INVALID_ARGUMENT, "the model %s has no output \"%s\"; it has: %s.", model_.c_str(), output_.c_str(),
-                listed(names).c_str());
+    return fail(FINCH_INVALID_ARGUMENT, "the model %s has no output \"%s\"; it has: %s.", model_.c_str(),
+                output_.c_str(), listed(names).c_str());
   }
   ort::TypeInfo* type = nullptr;
   status = api.session_output_type(session_, static_cast<size_t>(found - names.begin()), &type);
@@ -125,7 +127,8 @@ finch_status Session::check_output() {
   const ort::TensorInfo* info = nullptr;
   if (status == nullptr) status = api.tensor_info_of_type(type, &info);
   if (status != nullptr) return refused("cannot describe the outputs of", status);
-  if (info == nullptr) return fail(FINCH_DEVICE, "the output \"%s\" of %s is no tensor.", output_.c_str(), model_.c_str());
+  if (info == nullptr)
+    return fail(FINCH_DEVICE, "the output \"%s\" of %s is no tensor.", output_.c_str(), model_.c_str());
   return check_shape(info, true, 0, 0);
 }
 
@@ -141,12 +144,12 @@ finch_status Session::check_shape(const ort::TensorInfo* info, bool is_static, s
   if (status == nullptr && rank == expected) status = api.dimensions(info, shape.data(), rank);
   if (status != nullptr) return refused("cannot describe the outputs of", status);
   if (element != ort::kFloat) {
-    return fail(FINCH_DEVICE, "the output \"%s\" of %s has element type %d; export it as float32 (type %d).", output_.c_str(),
-                model_.c_str(), element, ort::kFloat);
+    return fail(FINCH_DEVICE, "the output \"%s\" of %s has element type %d; export it as float32 (type %d).",
+                output_.c_str(), model_.c_str(), element, ort::kFloat);
   }
   if (rank != expected && !(is_static && rank == 0)) {
-    return fail(FINCH_INVALID_ARGUMENT, "the output \"%s\" of %s has %zu axes, but pooling \"%s\" needs %s.", output_.c_str(),
-                model_.c_str(), rank,
+    return fail(FINCH_INVALID_ARGUMENT, "the output \"%s\" of %s has %zu axes, but pooling \"%s\" needs %s.",
+                output_.c_str(), model_.c_str(), rank,
                 pooling_ == FINCH_POOL_NONE   ? "none"
                 : pooling_ == FINCH_POOL_MEAN ? "mean"
                                               : "cls",
@@ -155,15 +158,17 @@ finch_status Session::check_shape(const ort::TensorInfo* info, bool is_static, s
   if (rank == 0) return FINCH_OK;
   const int64_t width = shape[rank - 1];
   if (width != static_cast<int64_t>(dimension_) && !(is_static && width < 1)) {
-    return fail(FINCH_DIMENSION, "the output \"%s\" of %s has dimension %lld, expected %u; correct the dimension given.",
+    return fail(FINCH_DIMENSION,
+                "the output \"%s\" of %s has dimension %lld, expected %u; correct the dimension given.",
                 output_.c_str(), model_.c_str(), static_cast<long long>(width), dimension_);
   }
   if (is_static) return FINCH_OK;
   if (shape[0] != static_cast<int64_t>(batch) || (rank == 3 && shape[1] != static_cast<int64_t>(length))) {
-    return fail(FINCH_DEVICE,
-                "the output \"%s\" of %s does not follow the input: %lld rows for %zu texts, %zu tokens each; export the model "
-                "with dynamic batch and sequence axes.",
-                output_.c_str(), model_.c_str(), static_cast<long long>(shape[0]), batch, length);
+    return fail(
+        FINCH_DEVICE,
+        "the output \"%s\" of %s does not follow the input: %lld rows for %zu texts, %zu tokens each; export the model "
+        "with dynamic batch and sequence axes.",
+        output_.c_str(), model_.c_str(), static_cast<long long>(shape[0]), batch, length);
   }
   return FINCH_OK;
 }
@@ -218,8 +223,8 @@ finch_status Session::run(const int32_t* ids, size_t batch, size_t length, float
   for (size_t i = 0; i < inputs_.size() && status == nullptr; i++) {
     const auto which = static_cast<size_t>(inputs_[i]);
     names[i] = kInputNames[which];
-    status = api.create_tensor_with_data(runtime_->cpu, numbers.data() + which * count, count * sizeof(int64_t), shape.data(),
-                                         shape.size(), ort::kInt64, &values[i]);
+    status = api.create_tensor_with_data(runtime_->cpu, numbers.data() + which * count, count * sizeof(int64_t),
+                                         shape.data(), shape.size(), ort::kInt64, &values[i]);
   }
   const char* const output_name = output_.c_str();
   if (status == nullptr) {
@@ -261,7 +266,8 @@ finch_status Session::pool(const float* output, size_t batch, size_t length, flo
     double squares = 0;
     for (const double value : sum) squares += value * value;
     if (!std::isfinite(squares)) {
-      return fail(FINCH_NOT_FINITE, "the model %s gave a vector with NaN or infinity; the model file is damaged or unsuitable.",
+      return fail(FINCH_NOT_FINITE,
+                  "the model %s gave a vector with NaN or infinity; the model file is damaged or unsuitable.",
                   model_.c_str());
     }
     if (squares == 0) {

@@ -1,5 +1,5 @@
-// What BERT's text cleaning needs to know of a code point. The tables come from scripts/unicode-tables.py, which matches them
-// with Hugging Face's tokenizers.
+// What BERT's text cleaning needs to know of a code point. The tables come from scripts/unicode-tables.py, which
+// matches them with Hugging Face's tokenizers.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ class Unicode {
   // c < 0x110000.
   const Kind& kind(char32_t c) const noexcept { return kinds_[blocks_[(size_t{pages_[c >> 8]} << 8) | (c & 0xFF)]]; }
 
-  // The canonical decomposition of a code point with kDecomposes, nonspacing marks left out. Points into static storage.
+  // The canonical decomposition of a code point with kDecomposes, nonspacing marks left out. Points into static
+  // storage.
   static std::span<const char32_t> decomposition(char32_t c) noexcept;
 
  private:
@@ -47,7 +48,8 @@ class Unicode {
   std::unique_ptr<uint8_t[]> blocks_;
 };
 
-// The code point at text[*at] and *at moved behind it. Ill-formed UTF-8 gives U+FFFD and skips its longest well-begun part.
+// The code point at text[*at] and *at moved behind it. Ill-formed UTF-8 gives U+FFFD and skips its longest well-begun
+// part.
 char32_t decode_utf8(const char* text, size_t size, size_t* at) noexcept;
 // Writes 1 to 4 bytes and returns how many.
 size_t encode_utf8(char32_t c, char* out) noexcept;

@@ -46,7 +46,8 @@ int32_t TokenTable::longest(const char* word, size_t from, size_t size, const Pr
     const uint64_t hash = hashes.part(from, to);
     for (size_t place = spread(hash) & mask; entries_[place].size != 0; place = (place + 1) & mask) {
       const Entry& entry = entries_[place];
-      if (entry.hash == hash && entry.size == to - from && std::memcmp(bytes_.data() + entry.at, word + from, to - from) == 0) {
+      if (entry.hash == hash && entry.size == to - from &&
+          std::memcmp(bytes_.data() + entry.at, word + from, to - from) == 0) {
         *end = to;
         return entry.id;
       }

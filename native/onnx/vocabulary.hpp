@@ -20,14 +20,15 @@ class PrefixHashes {
   std::vector<uint64_t> powers_{1};
 };
 
-// Tokens of one position: those a word may start with, or those that may continue it. Built once, then read by any thread.
+// Tokens of one position: those a word may start with, or those that may continue it. Built once, then read by any
+// thread.
 class TokenTable {
  public:
   void reserve(size_t count);
   void insert(std::string_view token, int32_t id);
 
-  // The longest token that is a prefix of word[from, size): its id and where it ends, or -1. Never splits a character, since
-  // tokens and words are whole UTF-8.
+  // The longest token that is a prefix of word[from, size): its id and where it ends, or -1. Never splits a character,
+  // since tokens and words are whole UTF-8.
   int32_t longest(const char* word, size_t from, size_t size, const PrefixHashes& hashes, size_t* end) const noexcept;
 
  private:

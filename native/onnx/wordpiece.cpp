@@ -145,8 +145,8 @@ class Tokenization {
     size_ = characters_ = 0;
   }
 
-  // False when no token matches somewhere: then the word as a whole is unknown. Pieces beyond the limit are looked up all the
-  // same, since one that fails takes back those before it.
+  // False when no token matches somewhere: then the word as a whole is unknown. Pieces beyond the limit are looked up
+  // all the same, since one that fails takes back those before it.
   bool pieces() {
     hashes_.reset(word_.data(), size_);
     for (size_t from = 0; from < size_;) {
@@ -183,10 +183,11 @@ finch_status WordPiece::open(const finch_tokenizer_options& options) {
   const auto named = [](const finch_string& given, std::string_view fallback) {
     return given.size == 0 ? fallback : std::string_view(given.data, given.size);
   };
-  for (const finch_string* given : {&options.unknown, &options.start, &options.end, &options.pad, &options.continuation}) {
+  for (const finch_string* given :
+       {&options.unknown, &options.start, &options.end, &options.pad, &options.continuation}) {
     if (given->data == nullptr && given->size != 0) {
-      return fail(FINCH_INVALID_ARGUMENT, "a special token is NULL with size %zu; give its bytes, or size 0 for the default.",
-                  given->size);
+      return fail(FINCH_INVALID_ARGUMENT,
+                  "a special token is NULL with size %zu; give its bytes, or size 0 for the default.", given->size);
     }
   }
   const uint32_t max_word = options.max_word_characters == 0 ? 100 : options.max_word_characters;
@@ -204,16 +205,19 @@ finch_status WordPiece::open(const finch_tokenizer_options& options) {
     size_t stop = text.find('\n', at);
     if (stop == std::string::npos) stop = text.size();
     std::string_view token(text.data() + at, stop - at);
-    while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\t')) token.remove_suffix(1);
+    while (!token.empty() && (token.back() == '\r' || token.back() == ' ' || token.back() == '\t'))
+      token.remove_suffix(1);
     if (!valid_utf8(token.data(), token.size())) {
-      return fail(FINCH_CORRUPT, "%s: line %zu is not UTF-8; the vocabulary must be a UTF-8 text with one token a line.",
+      return fail(FINCH_CORRUPT,
+                  "%s: line %zu is not UTF-8; the vocabulary must be a UTF-8 text with one token a line.",
                   options.vocab_path, line);
     }
     tokens.push_back(token);
     at = stop + 1;
   }
   if (tokens.size() > INT32_MAX) {
-    return fail(FINCH_CORRUPT, "%s has %zu lines; at most 2^31 - 1 tokens are supported.", options.vocab_path, tokens.size());
+    return fail(FINCH_CORRUPT, "%s has %zu lines; at most 2^31 - 1 tokens are supported.", options.vocab_path,
+                tokens.size());
   }
 
   std::unordered_map<std::string_view, int32_t> ids;
@@ -221,8 +225,8 @@ finch_status WordPiece::open(const finch_tokenizer_options& options) {
   for (size_t i = 0; i < tokens.size(); i++) {
     const auto [other, fresh] = ids.emplace(tokens[i], static_cast<int32_t>(i));
     if (!fresh) {
-      return fail(FINCH_CORRUPT, "%s: \"%.*s\" is in lines %zu and %zu; a token may be there only once.", options.vocab_path,
-                  static_cast<int>(std::min<size_t>(tokens[i].size(), 100)), tokens[i].data(),
+      return fail(FINCH_CORRUPT, "%s: \"%.*s\" is in lines %zu and %zu; a token may be there only once.",
+                  options.vocab_path, static_cast<int>(std::min<size_t>(tokens[i].size(), 100)), tokens[i].data(),
                   static_cast<size_t>(other->second) + 1, i + 1);
     }
   }
@@ -271,8 +275,9 @@ finch_status finch_tokenizer_open(const finch_tokenizer_options* options, finch_
     }
     finch_tokenizer_options known;
     if (!finch::read_sized(options, sizeof(finch_tokenizer_options), &known)) {
-      return finch::fail(FINCH_INVALID_ARGUMENT, "options->size is %zu; set it to sizeof(finch_tokenizer_options), %zu.",
-                         options->size, sizeof(finch_tokenizer_options));
+      return finch::fail(FINCH_INVALID_ARGUMENT,
+                         "options->size is %zu; set it to sizeof(finch_tokenizer_options), %zu.", options->size,
+                         sizeof(finch_tokenizer_options));
     }
     if (known.vocab_path == nullptr || known.vocab_path[0] == 0) {
       return finch::fail(FINCH_INVALID_ARGUMENT, "vocab_path is empty; give the path of the model's vocab.txt.");

@@ -1,5 +1,6 @@
-// BERT's tokenisation (Devlin et al. 2018; WordPiece: Wu et al. 2016, section 4.1): cleaned text, words, greedily the longest
-// pieces. The ids are those of Hugging Face's BertTokenizerFast, except that text never yields a special token's id.
+// BERT's tokenisation (Devlin et al. 2018; WordPiece: Wu et al. 2016, section 4.1): cleaned text, words, greedily the
+// longest pieces. The ids are those of Hugging Face's BertTokenizerFast, except that text never yields a special
+// token's id.
 #pragma once
 
 #include <atomic>

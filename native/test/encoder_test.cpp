@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "onnx/exit_gate.hpp"
+#include "encoder_fixture.hpp"
 #include "toolfinch.h"
 
 #if !defined(_WIN32)
@@ -33,60 +33,9 @@
 
 namespace {
 
+using namespace finch_test;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-// Never destroyed: threads of the exit tests use them to the end.
-const std::string& kRoot = *new std::string(TOOLFINCH_ROOT);
-const std::string& kFixtures = *new std::string(kRoot + "/native/test/fixtures/");
-constexpr uint32_t kDimension = 16;
-
-const char* runtime_path() {
-  const char* path = std::getenv("TOOLFINCH_ONNXRUNTIME");
-  return path != nullptr && path[0] != 0 ? path : nullptr;
-}
-
-#define NEEDS_RUNTIME()          \
-  if (runtime_path() == nullptr) \
-  GTEST_SKIP() << "set TOOLFINCH_ONNXRUNTIME to the path of libonnxruntime to run this test"
-
-// Options of the tiny model, with the strings they point to.
-struct Settings {
-  std::string runtime = runtime_path() != nullptr ? runtime_path() : "/no/such/library";
-  std::string model = kFixtures + "encoder.onnx", vocab = kFixtures + "encoder_vocab.txt", output = "hidden";
-  uint32_t dimension = kDimension, max_tokens = 64, batch_size = 1;
-  finch_pooling pooling = FINCH_POOL_MEAN;
-
-  finch_status open(finch_encoder** out) const {
-    finch_tokenizer_options words{};
-    words.size = sizeof(words);
-    words.vocab_path = vocab.c_str();
-    words.lowercase = words.strip_accents = words.chinese_characters = 1;
-    finch_tokenizer* tokenizer = nullptr;
-    if (const finch_status status = finch_tokenizer_open(&words, &tokenizer); status != FINCH_OK) return status;
-    finch_encoder_options options{};
-    options.size = sizeof(options);
-    options.runtime_path = runtime.c_str();
-    options.model_path = model.c_str();
-    options.tokenizer = tokenizer;
-    options.output_name = output.c_str();
-    options.dimension = dimension;
-    options.max_tokens = max_tokens;
-    options.pooling = pooling;
-    options.batch_size = batch_size;
-    const finch_status status = finch_encoder_open(&options, out);
-    finch_tokenizer_release(tokenizer);
-    return status;
-  }
-
-  // Opening must fail and leave the output alone.
-  finch_status refused() const {
-    auto* untouched = reinterpret_cast<finch_encoder*>(0x10);
-    const finch_status status = open(&untouched);
-    EXPECT_EQ(untouched, reinterpret_cast<finch_encoder*>(0x10));
-    return status;
-  }
-};
 
 class Encoder {
  public:
@@ -144,8 +93,6 @@ void submit(const Encoder& encoder, const std::vector<std::string>& texts, Answe
   ASSERT_EQ(finch_encode_submit(encoder.get(), list.data(), list.size(), cancel, Answer::done, &answer), FINCH_OK)
       << finch_last_error();
 }
-
-bool said(const std::string& part) { return std::string(finch_last_error()).find(part) != std::string::npos; }
 
 Json vectors_file() {
   std::ifstream file(kFixtures + "encoder_vectors.json");
@@ -501,165 +448,6 @@ TEST(Encoder, ReopeningDoesNotEatMemory) {
   // A leaked session of the tiny model is about 1 MB. Sanitizers keep freed memory.
   EXPECT_LT(growth, FINCH_TEST_SANITIZED ? 1000 : 12) << "MB after 40 rounds";
 }
-#endif
-
-#if !defined(_WIN32)
-// --- The end of the process ---------------------------------------------------------------------------------------
-// Each try is a process of its own: threads encode and requests wait when it leaves, at another moment each time. A
-// crash, an abort, a hang (SIGALRM) or a word on stderr fails the test.
-
-int tries() {
-  const char* given = std::getenv("TOOLFINCH_EXIT_TRIES");
-  return given != nullptr ? std::atoi(given) : 12;
-}
-
-finch_encoder* busy_encoder() {
-  alarm(60);
-  finch_encoder* encoder = nullptr;
-  if (Settings{}.open(&encoder) != FINCH_OK) std::_Exit(99);
-  static constexpr std::string_view text = "send the message for the calendar event to pay x light on the map";
-  for (int t = 0; t < 4; t++) {
-    finch_encoder_retain(encoder);
-    std::thread([encoder] {
-      const std::vector<finch_string> texts(8, {text.data(), text.size()});
-      std::vector<float> out(texts.size() * kDimension);
-      // Refused once the process is leaving.
-      while (finch_encode(encoder, texts.data(), texts.size(), out.data(), nullptr) == FINCH_OK) continue;
-    }).detach();
-  }
-  for (size_t i = 0; i < 10; i++) {
-    const std::vector<finch_string> texts(300, {text.data(), text.size() - i});
-    finch_encode_submit(
-        encoder, texts.data(), texts.size(), nullptr, [](void*, finch_status, const char*, const float*, size_t) {},
-        nullptr);
-  }
-  return encoder;
-}
-
-void wait_a_moment(int number) { std::this_thread::sleep_for(std::chrono::microseconds(number * 7919 % 30000)); }
-
-class ProcessExit : public testing::Test {
- protected:
-  void SetUp() override {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
-    NEEDS_RUNTIME();
-  }
-};
-
-#define EXPECT_CLEAN_EXITS(...)                      \
-  for (int number = 0; number < tries(); number++) { \
-    EXPECT_EXIT(                                     \
-        {                                            \
-          finch_encoder* encoder = busy_encoder();   \
-          wait_a_moment(number);                     \
-          (void)encoder;                             \
-          __VA_ARGS__;                               \
-          for (;;) pause();                          \
-        },                                           \
-        testing::ExitedWithCode(7), testing::Eq("")) \
-        << "try " << number;                         \
-  }
-
-TEST_F(ProcessExit, FromTheMainThread) { EXPECT_CLEAN_EXITS(std::exit(7)); }
-TEST_F(ProcessExit, FromAnotherThread) {
-  EXPECT_CLEAN_EXITS(std::thread([] { std::exit(7); }).detach());
-}
-TEST_F(ProcessExit, FromAPoolThread) {
-  EXPECT_CLEAN_EXITS(finch_pool_run([](void*) { std::exit(7); }, nullptr));
-}
-TEST_F(ProcessExit, FromAnAnswer) {
-  EXPECT_CLEAN_EXITS(finch_encode_submit(
-      encoder, nullptr, 0, nullptr, [](void*, finch_status, const char*, const float*, size_t) { std::exit(7); },
-      nullptr));
-}
-TEST_F(ProcessExit, AfterRelease) {
-  EXPECT_CLEAN_EXITS({
-    finch_encoder_release(encoder);
-    std::exit(7);
-  });
-}
-TEST_F(ProcessExit, WhileEncodersAreOpenedAndReleased) {
-  EXPECT_CLEAN_EXITS({
-    std::thread([] {
-      for (finch_encoder* other = nullptr; Settings{}.open(&other) == FINCH_OK;) finch_encoder_release(other);
-    }).detach();
-    wait_a_moment(number + 1);
-    std::exit(7);
-  });
-}
-
-// Exit hooks run in reverse order, so a hook registered before the first encoder runs after the library's, like the destructors of
-// everything that was there before.
-TEST_F(ProcessExit, NothingIsEncodedAnyMore) {
-  static std::atomic<finch_encoder*> late{nullptr};
-  EXPECT_EXIT(
-      {
-        std::atexit([] {
-          float vector[kDimension];
-          const finch_string text{"x", 1};
-          finch_encoder* other = nullptr;
-          const bool refused = finch_encode(late, &text, 1, vector, nullptr) == FINCH_CLOSED && said("exiting") &&
-                               Settings{}.open(&other) == FINCH_CLOSED;
-          finch_encoder_release(late);
-          _exit(refused ? 7 : 8);
-        });
-        late = busy_encoder();
-        std::exit(1);
-      },
-      testing::ExitedWithCode(7), testing::Eq(""));
-}
-
-TEST_F(ProcessExit, WaitsForWhoeverIsInside) {
-  static std::atomic<bool> inside{false}, left{false};
-  EXPECT_EXIT(
-      {
-        alarm(60);
-        std::atexit([] { _exit(left ? 7 : 8); });
-        finch::exit_gate_register();
-        std::thread([] {
-          const finch::ExitGate gate;
-          inside = true;
-          while (!finch::exit_gate_closed()) std::this_thread::yield();
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));
-          left = true;
-        }).detach();
-        while (!inside) std::this_thread::yield();
-        std::exit(1);
-      },
-      testing::ExitedWithCode(7), testing::Eq(""));
-}
-
-// A thread that leaves from inside must not wait for itself; one that never comes back must not hold up the process for good.
-TEST_F(ProcessExit, DoesNotHang) {
-  EXPECT_EXIT(
-      {
-        alarm(60);
-        finch::exit_gate_register();
-        const finch::ExitGate gate;
-        std::exit(7);
-      },
-      testing::ExitedWithCode(7), testing::Eq(""));
-#if defined(__GLIBC__)
-  static std::atomic<bool> inside{false};
-  EXPECT_EXIT(
-      {
-        alarm(60);
-        std::atexit([] { _exit(8); });
-        finch::exit_gate_register();
-        std::thread([] {
-          const finch::ExitGate gate;
-          inside = true;
-          for (;;) pause();
-        }).detach();
-        while (!inside) std::this_thread::yield();
-        std::exit(7);
-      },
-      testing::ExitedWithCode(7), testing::Eq(""));
-#endif
-}
-
-TEST_F(ProcessExit, Quickly) { EXPECT_CLEAN_EXITS(std::quick_exit(7)); }
-TEST_F(ProcessExit, AtOnce) { EXPECT_CLEAN_EXITS(_exit(7)); }
 #endif
 
 }  // namespace

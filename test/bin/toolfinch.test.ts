@@ -1,0 +1,250 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Decision } from '../../dist/esm/lib/index.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const command = path.join(root, 'dist/esm/bin/toolfinch.js');
+let folder = '';
+
+interface Run {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+function toolfinch(...args: string[]): Promise<Run> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [command, ...args], { cwd: folder });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+const mcp = (...tools: [name: string, description: string][]) =>
+  JSON.stringify({
+    tools: tools.map(([name, description]) => ({
+      name,
+      description,
+      inputSchema: { type: 'object' },
+    })),
+  });
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'toolfinch-bin-'));
+  const write = (name: string, text: string) => writeFile(path.join(folder, name), text);
+  await write(
+    'clock.json',
+    mcp(['set_alarm', 'Rings at a time of day.'], ['set_timer', 'Counts down.']),
+  );
+  await write('mail.json', mcp(['send_mail', 'Sends an email to someone.']));
+  await write('twice.json', mcp(['set_alarm', 'Another alarm.']));
+  await write(
+    'openai.json',
+    JSON.stringify([
+      { type: 'function', function: { name: 'play_song', description: 'Plays music.' } },
+    ]),
+  );
+  await write('shape.json', '{"hello": "world"}');
+  await write('empty.json', '{"tools": []}');
+  await write('broken.json', '{"tools": [');
+  await write(
+    'state.json',
+    JSON.stringify({ instruction: 'wake me up', observation: 'now set an alarm' }),
+  );
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('toolfinch', () => {
+  it('tells its commands and its version', async () => {
+    const help = await toolfinch();
+    expect(help.code).toBe(0);
+    for (const name of ['index', 'select', 'report', 'evaluate', 'demo'])
+      expect(help.stdout).toContain(name);
+    const version = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')).version;
+    expect((await toolfinch('--version')).stdout.trim()).toBe(version);
+    expect((await toolfinch('select', '--help')).stdout).toContain('--max-tokens');
+  });
+
+  it('indexes, brings up to date, selects, learns', async () => {
+    const first = await toolfinch('index', 'clock.json', 'openai.json', '--out', 't.finch');
+    expect([first.code, first.stderr.includes('encoding')]).toEqual([0, true]);
+    expect(first.stdout).toContain('3 tools (3 added');
+    const second = await toolfinch(
+      'index',
+      'clock.json',
+      'mail.json',
+      '--out',
+      't.finch',
+      '--json',
+    );
+    expect(JSON.parse(second.stdout)).toMatchObject({
+      tools: 3,
+      added: 1,
+      unchanged: 2,
+      removed: 1,
+    });
+
+    const ask = async (...args: string[]): Promise<Decision> => {
+      const { code, stdout, stderr } = await toolfinch(
+        'select',
+        ...args,
+        '--index',
+        't.finch',
+        '--json',
+      );
+      expect([code, stderr]).toEqual([0, '']);
+      return JSON.parse(stdout) as Decision;
+    };
+    const before = await ask('set an alarm for six');
+    expect(before.candidates[0]?.id).toBe('set_alarm');
+    expect((await ask('--state', 'state.json')).candidates[0]?.id).toBe('set_alarm');
+    for (let i = 0; i < 3; i += 1) {
+      const { id } = await ask('set an alarm for six');
+      const { code, stdout } = await toolfinch(
+        'report',
+        id,
+        'set_alarm',
+        'error',
+        '--index',
+        't.finch',
+      );
+      expect([code, stdout.trim()]).toEqual([0, 'set_alarm: error, applied']);
+    }
+    const after = await ask('set an alarm for six');
+    expect(after.tools.map(({ id }) => id)).not.toContain('set_alarm');
+    expect(after.candidates.find(({ id }) => id === 'set_alarm')?.reliability.reports).toBe(3);
+    const again = await toolfinch(
+      'report',
+      before.id,
+      'set_alarm',
+      'success',
+      '--index',
+      't.finch',
+      '--json',
+    );
+    expect(JSON.parse(again.stdout)).toMatchObject({ status: 'applied', durable: true });
+    const repeated = await toolfinch(
+      'report',
+      before.id,
+      'set_alarm',
+      'success',
+      '--index',
+      't.finch',
+      '--json',
+    );
+    expect(JSON.parse(repeated.stdout)).toMatchObject({ status: 'duplicate' });
+
+    const chart = await toolfinch('select', 'send an email', '--index', 't.finch');
+    expect(chart.stdout).toMatch(/send_mail\s+█/);
+    expect(chart.stdout).toContain('cut after');
+    const none = await toolfinch(
+      'select',
+      'hello there',
+      '--index',
+      't.finch',
+      '--floor',
+      '0.99',
+      '--no-feedback',
+    );
+    expect([none.code, none.stdout.includes('no tool: no tool is relevant enough')]).toEqual([
+      0,
+      true,
+    ]);
+  });
+
+  it('names sources that give the same id, and keeps the old file', async () => {
+    await toolfinch('index', 'clock.json', '--out', 'kept.finch');
+    const bytes = await readFile(path.join(folder, 'kept.finch'));
+    const { code, stderr } = await toolfinch(
+      'index',
+      'clock.json',
+      'twice.json',
+      '--out',
+      'kept.finch',
+    );
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/FINCH_DUPLICATE_ID.*set_alarm.*clock\.json.*twice\.json/s);
+    expect(await readFile(path.join(folder, 'kept.finch'))).toEqual(bytes);
+    const { code: grouped } = await toolfinch(
+      'index',
+      'twice.json',
+      '--group',
+      'other',
+      '--out',
+      'grouped.finch',
+    );
+    expect(grouped).toBe(0);
+  });
+
+  it.each<[string, string[], number, RegExp]>([
+    ['an unknown command', ['pick'], 2, /no command 'pick'/],
+    ['an unknown option', ['select', 'x', '--colour'], 2, /--colour/],
+    ['index without a source', ['index'], 2, /no source/],
+    ['a missing source', ['index', 'nowhere.json'], 1, /FINCH_IO.*nowhere\.json/],
+    [
+      'an unknown shape',
+      ['index', 'shape.json'],
+      1,
+      /FINCH_INVALID_ARGUMENT.*shape\.json.*Known shapes/s,
+    ],
+    ['an empty catalogue', ['index', 'empty.json'], 1, /FINCH_INVALID_ARGUMENT.*no tools/s],
+    ['broken JSON', ['index', 'broken.json'], 1, /FINCH_INVALID_ARGUMENT.*broken\.json/s],
+    ['a bad server', ['index', '--mcp', 'nothing'], 1, /FINCH_INVALID_ARGUMENT.*NAME=URL/s],
+    [
+      'a number that is none',
+      ['index', 'mail.json', '--ann-threshold', 'many'],
+      1,
+      /--ann-threshold is 'many'/,
+    ],
+    ['no query', ['select'], 2, /no query/],
+    ['two queries', ['select', 'a', 'b'], 2, /quotes/],
+    ['a query and a state', ['select', 'a', '--state', 'state.json'], 2, /not both/],
+    ['a missing index', ['select', 'a', '--index', 'none.finch'], 1, /FINCH_IO.*none\.finch/],
+    ['a file that is no index', ['select', 'a', '--index', 'mail.json'], 1, /FINCH_CORRUPT/],
+    [
+      'a state that is no JSON',
+      ['select', '--state', 'broken.json', '--index', 't.finch'],
+      1,
+      /FINCH_INVALID_ARGUMENT.*instruction/s,
+    ],
+    [
+      'an unknown method',
+      ['select', 'a', '--method', 'magic', '--index', 't.finch'],
+      1,
+      /method is "magic"/,
+    ],
+    ['too few report arguments', ['report', 'last'], 2, /a decision, a tool and an outcome/],
+    ['an unknown outcome', ['report', 'last', 'set_alarm', 'meh'], 2, /meh/],
+    [
+      'an unknown decision',
+      ['report', 'no-such', 'set_alarm', 'error', '--index', 't.finch'],
+      1,
+      /FINCH_UNKNOWN_ID/,
+    ],
+    ['evaluate without data', ['evaluate'], 2, /--data/],
+    ['evaluate of nothing', ['evaluate', '--data', 'nowhere'], 1, /FINCH_IO/],
+    [
+      'an endpoint without a model',
+      ['select', 'a', '--embeddings-url', 'http://localhost:1'],
+      1,
+      /--embeddings-model/,
+    ],
+  ])('refuses %s', async (_, args, code, message) => {
+    const run = await toolfinch(...args);
+    expect(run.stderr).toMatch(message);
+    expect(run.code).toBe(code);
+    expect(run.stdout).toBe('');
+  });
+});
