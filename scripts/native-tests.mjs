@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = path.join(
   root,
   'build',
-  values.sanitize === undefined ? 'native-tests' : `native-${values.sanitize.replaceAll(',', '-')}`,
+  values.sanitize === undefined ? 'native-test' : `native-${values.sanitize.replaceAll(',', '-')}`,
 );
 
 const run = (command, args, env = {}) => {
