@@ -18,12 +18,14 @@ KS = (1, 2, 3, 5, 10, 20, 50)
 def measure(
     ranking: list[str], relevance: dict[str, int], measures: set[str]
 ) -> dict[str, float]:
+    """trec_eval's figures of one ranking."""
     evaluator = pytrec_eval.RelevanceEvaluator({"q": relevance}, measures)
     run = {tool: float(len(ranking) - i) for i, tool in enumerate(ranking)}
     return evaluator.evaluate({"q": run})["q"]
 
 
 def case(ranking: list[str], gold: dict[str, int]) -> dict[str, object]:
+    """One ranking with everything that is expected of it."""
     ks = ",".join(map(str, KS))
     gains = {tool: 2**relevance - 1 for tool, relevance in gold.items()}
     ndcg = measure(ranking, gains, {f"ndcg_cut.{ks}"})
@@ -39,6 +41,7 @@ def case(ranking: list[str], gold: dict[str, int]) -> dict[str, object]:
 
 
 def main() -> None:
+    """Write metrics.json beside this file."""
     draw = random.Random(20250101)
     cases = []
     for number in range(80):
