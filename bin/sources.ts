@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import {
   FinchError,
   importMcpServers,
@@ -21,7 +21,8 @@ export interface SourceOptions {
 /** Tools of every source named on the command line, in order. */
 export async function readSources(options: SourceOptions): Promise<ToolSource[]> {
   const sources: ToolSource[] = [];
-  for (const file of options.files) {
+  for (const given of options.files) {
+    const { file, group } = await namedSource(given, options.group);
     const text = await readText(file);
     if (isMcpConfig(text)) {
       sources.push(await liveSource(file, readMcpConfig(text), options));
@@ -29,15 +30,29 @@ export async function readSources(options: SourceOptions): Promise<ToolSource[]>
     }
     const { tools, warnings } = importTools(text, {
       origin: file,
-      ...(options.group === undefined ? {} : { group: options.group }),
+      ...(group === undefined ? {} : { group }),
     });
-    for (const warning of warnings) options.warn(`${file}: ${warning}`);
+    for (const warning of warnings) options.warn(warning);
     sources.push({ origin: file, tools });
   }
   for (const server of options.servers) {
     sources.push(await liveSource(server, serverConfig(server), options));
   }
   return sources;
+}
+
+/** `NAME=FILE` puts one file's tools into a group; a file whose own name holds `=` is taken as it is. */
+async function namedSource(
+  given: string,
+  group: string | undefined,
+): Promise<{ file: string; group: string | undefined }> {
+  const match = /^([^=/\\]+)=(.+)$/s.exec(given);
+  if (match?.[1] === undefined || match[2] === undefined) return { file: given, group };
+  const whole = await access(given).then(
+    () => true,
+    () => false,
+  );
+  return whole ? { file: given, group } : { file: match[2], group: match[1] };
 }
 
 async function liveSource(

@@ -22,7 +22,7 @@ export function drawDecision(decision: Decision, colour: boolean): string {
     const similarity = next === undefined ? '' : (cut?.similarities[i] ?? 0).toFixed(2);
     const text = `${String(i + 1).padStart(2)}  ${pad(clip(candidate.id, nameWidth), nameWidth)}  ${pad(bar(candidate.score / top), barWidth)} ${candidate.score.toFixed(3)} ${pad(`${gap}${mark(cut?.kScore === i + 1, '◂')}`, 7)}${pad(`${similarity}${mark(cut?.kSimilarity === i + 1, '◂')}`, 7)}${stages(candidate)}`;
     lines.push(candidate.fate === 'selected' ? paint('32', text) : paint('2', text));
-    if (cut !== undefined && i + 1 === cut.k && next !== undefined) {
+    if (decision.reason === undefined && cut?.k === i + 1 && next !== undefined) {
       lines.push(
         paint('33', `${'┄'.repeat(nameWidth + 6)} cut after ${cut.k}: ${reasonOfCut(decision)}`),
       );

@@ -79,12 +79,14 @@ export const demo: Command = {
     };
 
     say(
-      '2. Select. Green is chosen; ◂ marks the largest gap of each signal; the list is cut where the later one falls.\n',
+      '2. Select. Green is chosen. The list is cut at the later of two marks (◂): the largest gap between scores (gap), and the\n   largest drop in the similarity of neighbours (sim). reliab: estimated success; avail: falls with failures.\n',
     );
     await ask('ring at ten to six tomorrow morning, I have a plane to catch');
     await ask('split the dinner bill with Kim and Lee');
 
-    say('3. Abstain. Nothing fits, so nothing is shown.\n');
+    say(
+      '3. Abstain. The best score is below what this model gives to anything relevant, so nothing is shown.\n',
+    );
     await ask('who wrote The Magic Mountain?');
 
     say(
@@ -108,7 +110,7 @@ export const demo: Command = {
     say(`   after three errors of ${failing}:\n`);
     await ask(query);
     now += 60 * minute;
-    say(`   an hour later ${failing} is tried again; it works, and is back where it was:\n`);
+    say(`   an hour later ${failing} is tried again; it works, and is back:\n`);
     const retried = await selector.select(query);
     await selector.report(retried.id, failing, 'success');
     await ask(query);

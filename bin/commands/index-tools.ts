@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises';
-import { mergeTools, ToolIndex } from '../../lib/index.js';
+import { FinchError, mergeTools, ToolIndex } from '../../lib/index.js';
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
 import { ProgressLine } from '../progress.js';
@@ -9,7 +9,7 @@ const usage = `usage: toolfinch index SOURCE… --out FILE
 
 Builds one index file from tools. A SOURCE is a file: a saved MCP tools/list, OpenAI or Anthropic tools, an OpenAPI 3
 document (JSON or YAML), JSONL, or an mcpServers config, whose servers are then started and asked. The kind is told
-from the content. When FILE exists, it is brought up to date: only texts that changed are embedded again.
+from the content. NAME=SOURCE puts a file's tools into a group, which keeps equal names apart. When FILE exists, it is brought up to date: only texts that changed are embedded again.
 
   --out FILE                 the index file (default: tools.finch)
   --mcp NAME=COMMAND|URL     a live MCP server; may be given several times
@@ -57,7 +57,7 @@ export const index: Command = {
     };
     const known = !values.fresh && (await exists(values.out));
     const toolIndex = known
-      ? await ToolIndex.open(values.out, options)
+      ? await openKnown(values.out, options, values['no-prior'])
       : await ToolIndex.build([], { ...options, prior: values['no-prior'] ? 'none' : 'metadata' });
     const summary = await toolIndex.sync(tools, {
       onProgress: ({ done, total }) => progress.update(done, total),
@@ -88,6 +88,27 @@ export const index: Command = {
     );
   },
 };
+
+async function openKnown(
+  file: string,
+  options: Parameters<typeof ToolIndex.open>[1],
+  noPrior: boolean,
+): Promise<ToolIndex> {
+  const index = await ToolIndex.open(file, options).catch((error: unknown) => {
+    if (!(error instanceof FinchError) || error.code === 'FINCH_IO') throw error;
+    throw new FinchError(error.code, `${error.message} With --fresh it is built anew.`, {
+      cause: error,
+    });
+  });
+  if (noPrior && index.prior !== 'none') {
+    index.close();
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `${file} was built with the metadata prior, and --no-prior cannot take it out. With --fresh it is built anew.`,
+    );
+  }
+  return index;
+}
 
 async function exists(path: string): Promise<boolean> {
   return access(path).then(

@@ -72,11 +72,17 @@ export const select: Command = {
 
     const encoder = await openEncoder(values);
     const toolIndex = await ToolIndex.open(values.index, { encoder });
+    const plain = () => new Selector({ index: toolIndex }).select(query, options);
     const decision = values['no-feedback']
-      ? await new Selector({ index: toolIndex }).select(query, options)
+      ? await plain()
       : await withFeedback(feedbackFolder(values.index, values.feedback), encoder, (feedback) =>
           new Selector({ index: toolIndex, feedback }).select(query, options),
-        );
+        ).catch((error: unknown) => {
+          // Another process serves from this folder: choosing is still possible, learning is its business.
+          if (!(error instanceof FinchError) || error.code !== 'FINCH_IO') throw error;
+          process.stderr.write(`warning: selecting without feedback: ${error.message}\n`);
+          return plain();
+        });
     toolIndex.close();
     await encoder.close();
     process.stdout.write(
@@ -89,13 +95,14 @@ const reasons: Record<NonNullable<Decision['reason']>, string> = {
   'empty-index': 'the index has no tools',
   'nothing-allowed': '--allow, --exclude and --group leave no tool',
   'no-match': 'no tool shares a word with the query',
-  'below-floor': 'no tool is relevant enough',
+  'below-floor': 'no tool is relevant enough (see --floor)',
+  unhealthy: 'every relevant tool is failing at present',
   'over-budget': 'no tool fits --max-tokens',
 };
 
 /** What `select` prints: the chart, then the chosen tools. */
 export function describe(decision: Decision): string {
-  const { tools, reason, counts, milliseconds } = decision;
+  const { tools, reason, counts, milliseconds, pinnedMissing } = decision;
   const timing = Object.entries(milliseconds)
     .map(([stage, ms]) => `${stage} ${ms.toFixed(1)} ms`)
     .join(', ');
@@ -110,6 +117,9 @@ export function describe(decision: Decision): string {
     reason === undefined
       ? `${tools.length} of ${counts.eligible} tools:\n${chosen.join('')}`
       : `no tool: ${reasons[reason]}\n`,
+    pinnedMissing === undefined
+      ? ''
+      : `pinned, but not there or not allowed: ${pinnedMissing.join(', ')}\n`,
     `\ndecision ${decision.id} (${timing})\n`,
   ].join('');
 }

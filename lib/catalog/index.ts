@@ -37,6 +37,7 @@ export {
   type McpConfig,
   type McpHttpServer,
   type McpServerConfig,
+  type McpServerEntry,
   type McpStdioServer,
   readMcpConfig,
 } from './mcp-config.js';

@@ -65,7 +65,7 @@ export function readMcpConfig(text: string): McpConfig {
     if (isRecord(entry) && (own(entry, 'disabled') === true || own(entry, 'enabled') === false)) {
       disabled.push(name);
     } else {
-      servers.set(name, readServer(name, entry));
+      servers.set(name, readMcpServer(name, entry));
     }
   }
   if (servers.size === 0) {
@@ -88,7 +88,22 @@ const typeNames: ReadonlyMap<unknown, McpServerConfig['type']> = new Map([
   ['sse', 'sse'],
 ]);
 
-function readServer(name: string, entry: unknown): McpServerConfig {
+/** One entry of `mcpServers`, as hosts write it. */
+export type McpServerEntry =
+  | {
+      readonly command: string;
+      readonly args?: readonly string[];
+      readonly env?: Readonly<Record<string, string>>;
+      readonly cwd?: string;
+    }
+  | {
+      readonly url: string;
+      readonly type?: 'http' | 'sse' | 'auto';
+      readonly headers?: Readonly<Record<string, string>>;
+    };
+
+/** Reads one entry of `mcpServers`. @throws FinchError FINCH_INVALID_ARGUMENT naming the server and the field */
+export function readMcpServer(name: string, entry: unknown): McpServerConfig {
   const where = `MCP server ${excerpt(name)}`;
   const wrong = (field: string, value: unknown, expected: string): FinchError =>
     new FinchError(
@@ -100,8 +115,9 @@ function readServer(name: string, entry: unknown): McpServerConfig {
   const command = own(entry, 'command');
   const url = own(entry, 'url') ?? own(entry, 'serverUrl');
   const given = own(entry, 'type') ?? own(entry, 'transport');
-  const type = typeNames.get(given);
-  if (given !== undefined && type === undefined) throw wrong('type', given, 'stdio, http or sse');
+  const type = given === 'auto' ? undefined : typeNames.get(given);
+  if (given !== undefined && given !== 'auto' && type === undefined)
+    throw wrong('type', given, 'stdio, http or sse');
   const strings = (field: string): Record<string, string> => {
     const value = own(entry, field);
     if (value === undefined || value === null) return {};

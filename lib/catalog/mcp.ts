@@ -2,7 +2,13 @@ import { FinchError } from '../errors.js';
 import { type WaitOptions, withDeadline } from './deadline.js';
 import { excerpt, kindOf } from './describe-value.js';
 import { toolFromMcp } from './importers/mcp.js';
-import { type Environment, expandMcpServer, type McpServerConfig } from './mcp-config.js';
+import {
+  type Environment,
+  expandMcpServer,
+  type McpServerConfig,
+  type McpServerEntry,
+  readMcpServer,
+} from './mcp-config.js';
 import { loadMcpSdk, type McpSdk } from './mcp-sdk.js';
 import { openTransport, type Transport } from './mcp-transport.js';
 import { assertUniqueIds } from './merge-tools.js';
@@ -84,10 +90,10 @@ export interface McpConnection {
  */
 export async function connectMcp(
   name: string,
-  server: McpServerConfig,
+  server: McpServerConfig | McpServerEntry,
   options: ConnectMcpOptions = {},
 ): Promise<McpConnection> {
-  const config = expandMcpServer(name, server, options.environment);
+  const config = expandMcpServer(name, readMcpServer(name, server), options.environment);
   const sdk = await loadMcpSdk();
   const kinds = config.type === 'auto' ? (['http', 'sse'] as const) : ([config.type] as const);
   for (const kind of kinds) {

@@ -14,7 +14,7 @@ export interface EncodeOptions {
  * Text to unit vectors. Every encoder of the library has this face, and the rest of the library asks for nothing more:
  * an encoder of your own needs only these members.
  */
-export interface Encoder extends AsyncDisposable {
+export interface Encoder {
   /** `name@revision`. Vectors of equal `model` and `dimension` may be compared, cached and kept in one index. */
   readonly model: string;
   /** Length of every vector. */
@@ -30,6 +30,37 @@ export interface Encoder extends AsyncDisposable {
   encode(texts: readonly string[], options?: EncodeOptions): Promise<Float32Array>;
   /** Ends the encoder: calls in flight settle first, later ones are FINCH_CLOSED. Twice is fine. */
   close(): Promise<void>;
+}
+
+/**
+ * What `encoder` gives for the texts, checked: a wrong encoder is named as such, before its vectors reach anything else.
+ *
+ * @throws FinchError FINCH_DIMENSION when it returns another number of floats than texts × dimension; what it throws
+ */
+export async function encodeChecked(
+  encoder: Encoder,
+  texts: readonly string[],
+  options: EncodeOptions,
+): Promise<Float32Array> {
+  const vectors: unknown = await encoder.encode(texts, options);
+  const wanted = texts.length * encoder.dimension;
+  if (vectors instanceof Float32Array && vectors.length === wanted) return vectors;
+  const got = vectors instanceof Float32Array ? `${vectors.length} floats` : `a ${typeof vectors}`;
+  throw new FinchError(
+    'FINCH_DIMENSION',
+    `the encoder ${encoder.model} returned ${got} for ${texts.length} texts; expected a Float32Array of ${wanted} (${encoder.dimension} a text)`,
+  );
+}
+
+/** Refuses what is no encoder, saying what is missing. */
+export function checkEncoder(encoder: unknown): asserts encoder is Encoder {
+  const { encode, dimension, model } = (encoder ?? {}) as Partial<Encoder>;
+  if (typeof encode === 'function' && Number.isInteger(dimension) && typeof model === 'string')
+    return;
+  throw new FinchError(
+    'FINCH_INVALID_ARGUMENT',
+    'options.encoder is no encoder; expected { model: string, dimension: integer, encode(texts), close() }, such as await defaultEncoder()',
+  );
 }
 
 /** Refuses anything but an array of strings and known options, naming the first offender. */

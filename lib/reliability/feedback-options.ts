@@ -49,6 +49,12 @@ const defaults: FeedbackLimits = {
 
 /** The limits with their defaults. @throws FinchError FINCH_INVALID_ARGUMENT. */
 export function feedbackLimits<B extends BanditState>(options: FeedbackOptions<B>): FeedbackLimits {
+  if (typeof options?.bandit !== 'object' || options.bandit === null) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      'options.bandit is missing; expected { bandit: { dimension: encoder.dimension } }',
+    );
+  }
   const limits = { ...defaults };
   for (const name of Object.keys(defaults) as Array<keyof FeedbackLimits>) {
     const value = options[name] ?? defaults[name];

@@ -1,5 +1,5 @@
 import type { Tool } from '../catalog/tool.js';
-import type { Encoder } from '../encode/encoder.js';
+import { type Encoder, encodeChecked } from '../encode/encoder.js';
 import { binding } from '../native.js';
 import type { Consistency, PriorRule } from './index-priors.js';
 
@@ -28,7 +28,10 @@ export async function encodeAll(
   let done = 0;
   const encode = async (texts: string[]): Promise<Float32Array> => {
     if (texts.length === 0) return new Float32Array(0);
-    const encoded = await encoder.encode(texts, { kind: 'tool', signal: options.signal });
+    const encoded = await encodeChecked(encoder, texts, {
+      kind: 'tool',
+      signal: options.signal,
+    });
     done += texts.length;
     options.onProgress?.({ done, total });
     return encoded;

@@ -8,7 +8,7 @@ import {
 } from '../catalog/index-text.js';
 import { estimateTokens } from '../catalog/tokens.js';
 import type { Tool } from '../catalog/tool.js';
-import type { Encoder } from '../encode/encoder.js';
+import { checkEncoder, type Encoder } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
 import { encodeAll, type Progress } from './encode-all.js';
 import { type Consistency, type PriorRule, priorsOf } from './index-priors.js';
@@ -100,6 +100,7 @@ export class ToolIndex implements Disposable {
     tools: readonly Tool[],
     options: ToolIndexOptions & ChangeOptions,
   ): Promise<ToolIndex> {
+    checkEncoder(options?.encoder);
     const index = new ToolIndex(VectorIndex.create(options.encoder.dimension), options);
     try {
       await index.upsert(tools, options);
@@ -120,6 +121,7 @@ export class ToolIndex implements Disposable {
     path: string,
     options: Omit<ToolIndexOptions, 'indexText' | 'prior'>,
   ): Promise<ToolIndex> {
+    checkEncoder(options?.encoder);
     const vectors = await VectorIndex.open(path);
     try {
       const { meta, entries } = readToolSections(path, vectors);
@@ -264,6 +266,7 @@ export class ToolIndex implements Disposable {
     options: ChangeOptions,
   ): Promise<ChangeSummary> {
     throwIfAborted(options.signal);
+    refuseStrangers(tools);
     refuseDuplicates(tools.map((tool) => tool.id));
     refuseDuplicates(gone);
     for (const id of gone) this.#entry(id);
@@ -362,6 +365,16 @@ export class ToolIndex implements Disposable {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+function refuseStrangers(tools: readonly Tool[]): void {
+  tools.forEach((tool, i) => {
+    if (typeof tool?.id === 'string' && typeof tool.definition === 'string') return;
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `tools[${i}] is not a Tool; make tools of your host's objects with defineTool, or of a file's text with importTools.`,
+    );
+  });
 }
 
 function refuseDuplicates(ids: readonly string[]): void {

@@ -69,8 +69,9 @@ export class AllowSet {
   #version = -1;
   #owner: WeakRef<VectorIndex> | undefined;
 
+  /** @throws FinchError FINCH_INVALID_ARGUMENT for anything but an iterable of strings; one string is refused too */
   constructor(ids: Iterable<string>) {
-    this.ids = [...ids];
+    this.ids = idList('allow', ids);
     this.#members = new Set(this.ids);
   }
 
@@ -195,6 +196,12 @@ export class Snapshot implements Disposable {
   }
 
   #options(query: Float32Array, options: Omit<SearchOptions, 'signal'>) {
+    if (!(query instanceof Float32Array) || typeof options !== 'object' || options === null) {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        'expected a query as a Float32Array and options as { k, … }.',
+      );
+    }
     if (query.length !== this.#owner.dimension) {
       throw new FinchError(
         'FINCH_DIMENSION',
@@ -222,6 +229,18 @@ export class Snapshot implements Disposable {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+/** @internal */
+export function idList(name: string, ids: Iterable<string>): string[] {
+  // A string is iterable letter by letter: taken so, an exclude list of one tool would exclude nothing.
+  const list =
+    typeof ids === 'object' && ids !== null && Symbol.iterator in ids ? [...ids] : undefined;
+  if (list?.every((id) => typeof id === 'string')) return list;
+  throw new FinchError(
+    'FINCH_INVALID_ARGUMENT',
+    `${name} is ${list === undefined ? `a ${typeof ids}` : 'a list with something else than strings'}; expected an array (or another iterable) of strings.`,
+  );
 }
 
 /** @internal */

@@ -74,6 +74,8 @@ export type NoneReason =
   | 'no-match'
   /** The best candidate is below the relevance floor. */
   | 'below-floor'
+  /** Tools above the relevance floor are all failing at present. */
+  | 'unhealthy'
   /** No tool fits maxTokens. */
   | 'over-budget';
 

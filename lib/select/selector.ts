@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { throwIfAborted } from '../abort.js';
+import { encodeChecked } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
 import type { NativeRanked } from '../native.js';
 import type { FeedbackStore, Outcome, ReportResult } from '../reliability/feedback-store.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
-import type { AllowSet, Snapshot } from '../retrieve/vector-index.js';
+import { type AllowSet, idList, type Snapshot } from '../retrieve/vector-index.js';
 import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
 import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
 import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
@@ -89,6 +90,9 @@ export class Selector {
 
   constructor(options: SelectorOptions) {
     const { index, feedback, now, ...settings } = options;
+    if (typeof index?.snapshot !== 'function') {
+      throw invalid('index', index, 'a ToolIndex, made by ToolIndex.build or ToolIndex.open');
+    }
     if (feedback !== undefined && feedback.dimension !== index.encoder.dimension) {
       throw new FinchError(
         'FINCH_DIMENSION',
@@ -173,7 +177,7 @@ export class Selector {
     const encodes = method !== 'lexical' || this.feedback !== undefined;
     const vector = encodes
       ? await clock.time('encode', () =>
-          this.index.encoder.encode([text], { kind: 'query', signal }),
+          encodeChecked(this.index.encoder, [text], { kind: 'query', signal }),
         )
       : undefined;
     const found = await clock.time(`retrieve:${method}`, () =>
@@ -282,7 +286,12 @@ export class Selector {
         ...(pinned.has(id) ? { pinned: true as const } : {}),
       };
     });
-    const reason: NoneReason = abstain ? 'below-floor' : 'over-budget';
+    const reason: NoneReason = !abstain
+      ? 'over-budget'
+      : (retrieved[0]?.score ?? 0) >=
+          (settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? 0)
+        ? 'unhealthy'
+        : 'below-floor';
     return {
       id: decisionId,
       query: base.text,
@@ -319,7 +328,7 @@ export class Selector {
   }
 
   #pinned({ settings, snapshot, allow }: Base): Pins {
-    const ids = [...new Set(settings.pin)];
+    const ids = [...new Set(idList('pin', settings.pin ?? []))];
     const keys = snapshot.find(ids);
     const visible = ids.map(
       (id, i) =>

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Decision } from '../../dist/esm/lib/index.js';
+import { type Decision, FeedbackStore } from '../../dist/esm/lib/index.js';
+import { WordEncoder } from '../word-encoder.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const command = path.join(root, 'dist/esm/bin/toolfinch.js');
@@ -177,15 +178,32 @@ describe('toolfinch', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/FINCH_DUPLICATE_ID.*set_alarm.*clock\.json.*twice\.json/s);
     expect(await readFile(path.join(folder, 'kept.finch'))).toEqual(bytes);
-    const { code: grouped } = await toolfinch(
+    const grouped = await toolfinch(
       'index',
-      'twice.json',
-      '--group',
-      'other',
+      'clock.json',
+      'other=twice.json',
       '--out',
       'grouped.finch',
+      '--json',
     );
-    expect(grouped).toBe(0);
+    expect(JSON.parse(grouped.stdout)).toMatchObject({ tools: 3 });
+  });
+
+  it('selects without feedback while another process holds the folder', async () => {
+    await toolfinch('index', 'clock.json', '--out', 'held.finch');
+    const encoder = new WordEncoder(384);
+    const store = await FeedbackStore.open(path.join(folder, 'held.finch.feedback'), {
+      bandit: { dimension: encoder.dimension },
+    });
+    const { code, stdout, stderr } = await toolfinch(
+      'select',
+      'set an alarm',
+      '--index',
+      'held.finch',
+    );
+    await store.close();
+    expect([code, stdout.includes('set_alarm')]).toEqual([0, true]);
+    expect(stderr).toMatch(/warning: selecting without feedback/);
   });
 
   it.each<[string, string[], number, RegExp]>([

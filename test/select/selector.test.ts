@@ -241,6 +241,11 @@ describe('Selector.select', () => {
       { weights: { semantic: 1, bandit: 1, prior: 0, outage: 0 } },
     ],
     ['a negative weight', query, { weights: { semantic: 1.1, bandit: -0.1, prior: 0, outage: 0 } }],
+    ['exclude as one string', query, { exclude: 'sky/weather' }],
+    ['allow as one string', query, { allow: 'sky/weather' }],
+    ['groups as one string', query, { groups: 'sky' }],
+    ['pin as one string', query, { pin: 'sky/weather' }],
+    ['ids that are no strings', query, { exclude: [7] }],
     ['an outage above 1', query, { weights: { semantic: 1, bandit: 0, prior: 0, outage: 1.5 } }],
   ])('refuses %s', async (_, bad, options) => {
     const selector = new Selector({ index });
@@ -300,6 +305,18 @@ describe('the loop', () => {
     expect(after.cut?.similarities).toHaveLength(2);
   });
 
+  it('says unhealthy when every relevant tool is failing', async () => {
+    const selector = new Selector({ index, feedback: memory(), relevanceFloor: 0.6 });
+    const song = 'play a song';
+    for (let i = 0; i < 4; i += 1) {
+      const { id } = await selector.select(song, { relevanceFloor: -Infinity });
+      await selector.report(id, 'music/play_song', 'error');
+    }
+    const decision = await selector.select(song);
+    expect([decision.tools, decision.reason]).toEqual([[], 'unhealthy']);
+    expect((await selector.select('zebra quagga')).reason).toBe('below-floor');
+  });
+
   it('does not blame a tool for the others, nor for a cancelled call', async () => {
     const feedback = memory();
     const selector = new Selector({ index, feedback });
@@ -338,6 +355,20 @@ describe('the loop', () => {
     expect(await code(selector.report(id, 'mail/send_mail', 'meh' as 'error'))).toBe(
       'FINCH_INVALID_ARGUMENT',
     );
+  });
+
+  it('names an encoder that gives the wrong number of floats', async () => {
+    const wrong = new WordEncoder();
+    const other = await ToolIndex.build(tools, { encoder: wrong });
+    wrong.encode = async () => new Float32Array(3);
+    expect(await code(new Selector({ index: other }).select(query))).toBe('FINCH_DIMENSION');
+    other.close();
+    expect(await code(ToolIndex.build(tools, {} as { encoder: WordEncoder }))).toBe(
+      'FINCH_INVALID_ARGUMENT',
+    );
+    const plain = [{ name: 'a', description: 'b' }] as unknown as Tool[];
+    expect(await code(ToolIndex.build(plain, { encoder }))).toBe('FINCH_INVALID_ARGUMENT');
+    expect(() => new Selector({} as { index: ToolIndex })).toThrow(/ToolIndex/);
   });
 
   it('asks for a store when there is none, and for one of the right dimension', async () => {
