@@ -10,9 +10,9 @@ constexpr size_t kMessageBytes = 1024;
 thread_local char last_message[kMessageBytes] = "";
 
 constexpr const char* kNames[] = {
-    "FINCH_OK",      "FINCH_DIMENSION", "FINCH_NOT_FINITE", "FINCH_ZERO_VECTOR", "FINCH_DUPLICATE_ID", "FINCH_UNKNOWN_ID",
-    "FINCH_INVALID_ARGUMENT", "FINCH_CLOSED", "FINCH_CORRUPT", "FINCH_VERSION", "FINCH_IO", "FINCH_NO_MEMORY",
-    "FINCH_DEVICE",  "FINCH_ABORTED",   "FINCH_INTERNAL"};
+    "FINCH_OK",         "FINCH_DIMENSION",        "FINCH_NOT_FINITE", "FINCH_ZERO_VECTOR", "FINCH_DUPLICATE_ID",
+    "FINCH_UNKNOWN_ID", "FINCH_INVALID_ARGUMENT", "FINCH_CLOSED",     "FINCH_CORRUPT",     "FINCH_VERSION",
+    "FINCH_IO",         "FINCH_NO_MEMORY",        "FINCH_DEVICE",     "FINCH_ABORTED",     "FINCH_INTERNAL"};
 
 }  // namespace
 

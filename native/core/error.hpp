@@ -8,7 +8,8 @@
 
 namespace finch {
 
-// Records the message for this thread and returns `status`, so that a check reads `return fail(FINCH_DIMENSION, "...")`.
+// Records the message for this thread and returns `status`, so that a check reads `return fail(FINCH_DIMENSION,
+// "...")`.
 [[gnu::format(printf, 2, 3)]] finch_status fail(finch_status status, const char* format, ...) noexcept;
 
 // Runs the body of an ABI function: whatever it throws becomes a status. Nothing may unwind into C.

@@ -6,11 +6,12 @@
  *   - Option structs begin with `size`, set by the caller to sizeof(the struct): new fields are appended, and a caller
  *     compiled against an older header keeps working. Zero in a field means its documented default. A NULL options
  *     pointer means all defaults, where the function says it may be NULL.
- *   - Handles are opaque and reference counted: *_create/_open gives one reference, *_retain adds one, *_release drops one
- *     (NULL is accepted). Every function may be called from any thread at any time, on shared handles too.
+ *   - Handles are opaque and reference counted: *_create/_open gives one reference, *_retain adds one, *_release drops
+ * one (NULL is accepted). Every function may be called from any thread at any time, on shared handles too.
  *   - Strings are UTF-8 bytes with a length, not NUL terminated, unless typed `const char*`. Ids are opaque bytes,
  *     compared byte for byte, 1 to FINCH_MAX_ID_BYTES long.
- *   - Vectors are float32, row-major, any alignment. Times (`now`) are in the caller's unit, normally Unix milliseconds.
+ *   - Vectors are float32, row-major, any alignment. Times (`now`) are in the caller's unit, normally Unix
+ * milliseconds.
  *   - No function throws, aborts, prints or calls back on another thread, unless it says so.
  */
 #ifndef TOOLFINCH_H
@@ -59,9 +60,9 @@ enum {
   FINCH_VERSION = 9,          /* a file or buffer of a format this build does not read */
   FINCH_IO = 10,              /* the operating system refused a read, write, open or load */
   FINCH_NO_MEMORY = 11,
-  FINCH_DEVICE = 12,          /* a device or the model runtime is missing or failed */
-  FINCH_ABORTED = 13,         /* cancelled by the caller */
-  FINCH_INTERNAL = 14         /* a fault of Toolfinch's own; please report it */
+  FINCH_DEVICE = 12,  /* a device or the model runtime is missing or failed */
+  FINCH_ABORTED = 13, /* cancelled by the caller */
+  FINCH_INTERNAL = 14 /* a fault of Toolfinch's own; please report it */
 };
 
 /* The ABI version of the library: compare with FINCH_ABI_VERSION before anything else. */
@@ -70,7 +71,8 @@ FINCH_API uint32_t finch_abi_version(void);
 FINCH_API const char* finch_version(void);
 /* "FINCH_DIMENSION" and so on; "FINCH_INTERNAL" for a value that is no status. Static storage. */
 FINCH_API const char* finch_status_name(finch_status status);
-/* The message of the last failed call on this thread; "" before any. Valid until the next failing call on this thread. */
+/* The message of the last failed call on this thread; "" before any. Valid until the next failing call on this thread.
+ */
 FINCH_API const char* finch_last_error(void);
 
 typedef struct finch_string {
@@ -78,8 +80,8 @@ typedef struct finch_string {
   size_t size;
 } finch_string;
 
-/* The instruction-set level in use: "portable", "avx2", "avx512", "neon". Static storage. TOOLFINCH_ISA=<name> forces a level
- * at the first call; a level this machine lacks is ignored, and finch_isa_reason() says so. */
+/* The instruction-set level in use: "portable", "avx2", "avx512", "neon". Static storage. TOOLFINCH_ISA=<name> forces a
+ * level at the first call; a level this machine lacks is ignored, and finch_isa_reason() says so. */
 FINCH_API const char* finch_isa(void);
 FINCH_API const char* finch_isa_reason(void);
 
@@ -87,9 +89,11 @@ FINCH_API const char* finch_isa_reason(void);
  * Work: the process-wide thread pool, and cancellation.
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Threads of the pool. Sized from the process's CPU affinity and cgroup quota, or TOOLFINCH_THREADS, at its first use. */
+/* Threads of the pool. Sized from the process's CPU affinity and cgroup quota, or TOOLFINCH_THREADS, at its first use.
+ */
 FINCH_API uint32_t finch_pool_threads(void);
-/* Queues task(argument) on the pool (first in, first out). The task must not throw and must not wait for another task. */
+/* Queues task(argument) on the pool (first in, first out). The task must not throw and must not wait for another task.
+ */
 FINCH_API finch_status finch_pool_run(void (*task)(void*), void* argument);
 
 /* A flag that long calls poll between blocks. Signal it from any thread; the call then returns FINCH_ABORTED. */
@@ -100,7 +104,8 @@ FINCH_API void finch_cancel_retain(finch_cancel* cancel);
 FINCH_API void finch_cancel_release(finch_cancel* cancel);
 
 /* ---------------------------------------------------------------------------------------------------------------
- * Index: unit vectors by id (SPEC: cosine scoring). Writers replace an immutable snapshot; readers hold one and are never blocked.
+ * Index: unit vectors by id (SPEC: cosine scoring). Writers replace an immutable snapshot; readers hold one and are
+ * never blocked.
  * ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct finch_index finch_index;
@@ -121,13 +126,15 @@ FINCH_API void finch_index_release(finch_index* index);
 /* Adds or replaces `count` rows; visible to new snapshots all at once. Vectors (count x dimension) are normalised here.
  * A replaced id keeps its key, so its place among ties; a new id gets the next key. `priors` (count, in [0, 1]; RATED's
  * static prior) may be NULL: then 0.5 for new ids and unchanged for replaced ones. `keys` (count) may be NULL.
- * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_DUPLICATE_ID, FINCH_INVALID_ARGUMENT (id length, prior), FINCH_NO_MEMORY. */
-FINCH_API finch_status finch_index_upsert(finch_index* index, const finch_string* ids, const float* vectors, size_t count,
-                                          const float* priors, uint64_t* keys);
+ * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_DUPLICATE_ID, FINCH_INVALID_ARGUMENT (id length, prior),
+ * FINCH_NO_MEMORY. */
+FINCH_API finch_status finch_index_upsert(finch_index* index, const finch_string* ids, const float* vectors,
+                                          size_t count, const float* priors, uint64_t* keys);
 /* Replaces priors alone. Errors: FINCH_UNKNOWN_ID, FINCH_DUPLICATE_ID, FINCH_INVALID_ARGUMENT. */
 FINCH_API finch_status finch_index_set_priors(finch_index* index, const finch_string* ids, const float* priors,
                                               size_t count);
-/* Removes all the ids or, on FINCH_UNKNOWN_ID / FINCH_DUPLICATE_ID, none. Their slots are reused; their keys never are. */
+/* Removes all the ids or, on FINCH_UNKNOWN_ID / FINCH_DUPLICATE_ID, none. Their slots are reused; their keys never are.
+ */
 FINCH_API finch_status finch_index_remove(finch_index* index, const finch_string* ids, size_t count);
 
 typedef struct finch_index_info {
@@ -142,8 +149,8 @@ typedef struct finch_index_info {
 } finch_index_info;
 FINCH_API finch_status finch_index_inspect(const finch_index* index, finch_index_info* out);
 
-/* Builds an HNSW graph (usearch) over the present rows, beside readers and writers; later upserts and removes keep it up.
- * Takes seconds for tens of thousands of rows: call it from a pool thread. Calling again rebuilds and compacts.
+/* Builds an HNSW graph (usearch) over the present rows, beside readers and writers; later upserts and removes keep it
+ * up. Takes seconds for tens of thousands of rows: call it from a pool thread. Calling again rebuilds and compacts.
  * `options` may be NULL. Errors: FINCH_ABORTED, FINCH_NO_MEMORY, FINCH_INVALID_ARGUMENT. */
 typedef struct finch_ann_options {
   size_t size;
@@ -164,10 +171,12 @@ typedef struct finch_blob {
   size_t size;
 } finch_blob;
 /* Errors: FINCH_IO, FINCH_INVALID_ARGUMENT, FINCH_NO_MEMORY. */
-FINCH_API finch_status finch_index_save(const finch_index* index, const char* path, const finch_blob* blobs, size_t count);
+FINCH_API finch_status finch_index_save(const finch_index* index, const char* path, const finch_blob* blobs,
+                                        size_t count);
 /* Errors: FINCH_IO, FINCH_CORRUPT, FINCH_VERSION, FINCH_NO_MEMORY. */
 FINCH_API finch_status finch_index_open(const char* path, finch_index** out);
-/* A section of the file the index was opened from; valid until the index is released. FINCH_UNKNOWN_ID: no such section. */
+/* A section of the file the index was opened from; valid until the index is released. FINCH_UNKNOWN_ID: no such
+ * section. */
 FINCH_API finch_status finch_index_blob(const finch_index* index, finch_string name, const void** data, size_t* size);
 
 /* The present state. Cheap (a reference count). Release it soon: it keeps replaced rows in memory. */
@@ -177,12 +186,13 @@ FINCH_API void finch_snapshot_release(finch_snapshot* snapshot);
 FINCH_API uint64_t finch_snapshot_version(const finch_snapshot* snapshot);
 FINCH_API uint64_t finch_snapshot_count(const finch_snapshot* snapshot);
 /* Keys in insertion order. `keys` has room for `capacity`; *count is how many rows there are. */
-FINCH_API finch_status finch_snapshot_keys(const finch_snapshot* snapshot, uint64_t* keys, size_t capacity, size_t* count);
+FINCH_API finch_status finch_snapshot_keys(const finch_snapshot* snapshot, uint64_t* keys, size_t capacity,
+                                           size_t* count);
 /* Keys of ids, FINCH_NO_KEY where an id is not in the snapshot. */
 FINCH_API finch_status finch_snapshot_find(const finch_snapshot* snapshot, const finch_string* ids, size_t count,
                                            uint64_t* keys);
-/* Ids of keys (pointers into the snapshot), stored vectors (count x dimension, unit) and priors; any output may be NULL.
- * Errors: FINCH_UNKNOWN_ID. */
+/* Ids of keys (pointers into the snapshot), stored vectors (count x dimension, unit) and priors; any output may be
+ * NULL. Errors: FINCH_UNKNOWN_ID. */
 FINCH_API finch_status finch_snapshot_rows(const finch_snapshot* snapshot, const uint64_t* keys, size_t count,
                                            finch_string* ids, float* vectors, float* priors);
 
@@ -212,9 +222,11 @@ typedef struct finch_search_options {
  * Scores are the same bits for any thread count, batch size and instruction-set-independent order of rows.
  * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT, FINCH_ABORTED, FINCH_NO_MEMORY. */
 FINCH_API finch_status finch_search(const finch_snapshot* snapshot, const float* queries, size_t count,
-                                    const finch_search_options* options, uint64_t* keys, float* scores, uint32_t* counts);
+                                    const finch_search_options* options, uint64_t* keys, float* scores,
+                                    uint32_t* counts);
 
-/* out[i] = cosine(a_i, b_i) for count pairs of rows. Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_DIMENSION (0 or too large). */
+/* out[i] = cosine(a_i, b_i) for count pairs of rows. Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_DIMENSION (0 or
+ * too large). */
 FINCH_API finch_status finch_cosine(const float* a, const float* b, size_t count, uint32_t dimension, float* out);
 
 /* ---------------------------------------------------------------------------------------------------------------
@@ -236,14 +248,15 @@ typedef struct finch_cut {
   uint32_t k;            /* how many to keep: 0 only when n = 0 */
   uint32_t k_score;      /* 1-based i of the largest score gap; 0 when n < 2 or the signal is off */
   uint32_t k_similarity; /* 1-based i of the largest similarity gap; 0 when n < 3 or the signal is off */
-  uint32_t signal;       /* which signal set k: FINCH_CUT_SCORE, FINCH_CUT_SIMILARITY, both bits when equal, 0 when min/max did or there was no gap */
-  float gap_score;       /* s_i - s_(i+1) at k_score, 0 when there is none */
-  float gap_similarity;  /* sim_i - sim_(i+1) at k_similarity, 0 when there is none */
-  uint32_t n;            /* how many were looked at: the length of the list; in finch_rank, of its healthy part */
+  uint32_t signal; /* which signal set k: FINCH_CUT_SCORE, FINCH_CUT_SIMILARITY, both bits when equal, 0 when min/max
+                      did or there was no gap */
+  float gap_score; /* s_i - s_(i+1) at k_score, 0 when there is none */
+  float gap_similarity; /* sim_i - sim_(i+1) at k_similarity, 0 when there is none */
+  uint32_t n;           /* how many were looked at: the length of the list; in finch_rank, of its healthy part */
 } finch_cut;
 
-/* scores (n, descending) and embeddings (n x dimension, in that order; any length, cosine is taken; may be NULL when the
- * similarity signal is off). similarities (n - 1) may be NULL. options may be NULL. One pass, O(n * dimension).
+/* scores (n, descending) and embeddings (n x dimension, in that order; any length, cosine is taken; may be NULL when
+ * the similarity signal is off). similarities (n - 1) may be NULL. options may be NULL. One pass, O(n * dimension).
  * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT (not sorted, options). */
 FINCH_API finch_status finch_truncate(const float* scores, const float* embeddings, size_t n, uint32_t dimension,
                                       const finch_cut_options* options, finch_cut* out, float* similarities);
@@ -272,11 +285,11 @@ typedef struct finch_bandit_options {
   float lambda; /* > 0; default 1 */
   float gamma;  /* (0, 1]; default 0.95; effective memory 1 / (1 - gamma) updates */
   float alpha;  /* >= 0, FINCH_ALPHA_ZERO for none; default 0.1 */
-  /* Availability: a context-free estimate beside the arm, quick to fall: a <- g a + (1 - g) y after each outcome, starting
-   * at 1. Between outcomes it relaxes towards 1 with half-life h 2^(f - 1), f = failures in a row, at most h_max:
-   * a tool that failed is tried again at growing intervals (half-open). */
-  float availability_gamma;         /* g in (0, 1); default 0.5 */
-  double availability_half_life;    /* h > 0 in the unit of `now`; default 30000 (30 s) */
+  /* Availability: a context-free estimate beside the arm, quick to fall: a <- g a + (1 - g) y after each outcome,
+   * starting at 1. Between outcomes it relaxes towards 1 with half-life h 2^(f - 1), f = failures in a row, at most
+   * h_max: a tool that failed is tried again at growing intervals (half-open). */
+  float availability_gamma;          /* g in (0, 1); default 0.5 */
+  double availability_half_life;     /* h > 0 in the unit of `now`; default 30000 (30 s) */
   double availability_half_life_max; /* h_max >= h; default 3600000 (1 h) */
 } finch_bandit_options;
 /* alpha = 0 would mean "default": ask for no exploration with this. */
@@ -295,9 +308,9 @@ typedef struct finch_arm_score {
   uint64_t updates;   /* all updates ever */
 } finch_arm_score;
 
-/* Scores `count` ids in the context x (dimension; normalised here). priors (count, in [0, 1]; NULL: 0.5) is r of an id without feedback;
- * an arm with feedback keeps the r it was made with. p = mean + bonus.
- * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT. */
+/* Scores `count` ids in the context x (dimension; normalised here). priors (count, in [0, 1]; NULL: 0.5) is r of an id
+ * without feedback; an arm with feedback keeps the r it was made with. p = mean + bonus. Errors: FINCH_NOT_FINITE,
+ * FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT. */
 FINCH_API finch_status finch_bandit_score(const finch_bandit* bandit, const finch_string* ids, const float* priors,
                                           size_t count, const float* x, double now, int32_t explore,
                                           finch_arm_score* out);
@@ -315,10 +328,11 @@ FINCH_API finch_status finch_bandit_update(finch_bandit* bandit, const finch_out
 FINCH_API finch_status finch_bandit_drop(finch_bandit* bandit, const finch_string* ids, size_t count);
 FINCH_API finch_status finch_bandit_arms(const finch_bandit* bandit, uint64_t* count, uint64_t* bytes);
 
-/* State as bytes (docs/bandit-state-format.md: versioned, checksummed, arms in byte order of ids, so equal states give equal
- * bytes). With buffer NULL only *size is set. A buffer that is too small: FINCH_INVALID_ARGUMENT, *size set. */
+/* State as bytes (docs/bandit-state-format.md: versioned, checksummed, arms in byte order of ids, so equal states give
+ * equal bytes). With buffer NULL only *size is set. A buffer that is too small: FINCH_INVALID_ARGUMENT, *size set. */
 FINCH_API finch_status finch_bandit_serialize(const finch_bandit* bandit, void* buffer, size_t capacity, size_t* size);
-/* Replaces all arms. FINCH_VERSION, FINCH_CORRUPT; FINCH_DIMENSION or FINCH_INVALID_ARGUMENT when made with other options. */
+/* Replaces all arms. FINCH_VERSION, FINCH_CORRUPT; FINCH_DIMENSION or FINCH_INVALID_ARGUMENT when made with other
+ * options. */
 FINCH_API finch_status finch_bandit_deserialize(finch_bandit* bandit, const void* buffer, size_t size);
 
 /* ---------------------------------------------------------------------------------------------------------------
@@ -346,28 +360,31 @@ typedef struct finch_candidate {
   float semantic;
   float prior;
   finch_arm_score arm;
-  float score;           /* fused */
+  float score;            /* fused */
   uint32_t semantic_rank; /* 0-based place before fusion */
 } finch_candidate;
 
 typedef struct finch_rank_options {
   size_t size;
   double now;
-  int32_t explore; /* 1: add the exploration bonus */
-  const finch_weights* weights;   /* may be NULL */
-  const finch_cut_options* cut;   /* may be NULL */
+  int32_t explore;              /* 1: add the exploration bonus */
+  const finch_weights* weights; /* may be NULL */
+  const finch_cut_options* cut; /* may be NULL */
   /* Candidates less available than this, in [0, 1], go behind all others, and the cut does not see them: a failing tool
-   * is not offered, nor is the gap it leaves taken for a cliff. When none is above, all count. Default 0: no such rule. */
+   * is not offered, nor is the gap it leaves taken for a cliff. When none is above, all count. Default 0: no such rule.
+   */
   float min_availability;
 } finch_rank_options;
 
-/* From candidates to the cut: bandit and prior -> fuse -> sort (score descending, ties by key) -> truncate. keys (count,
- * distinct) with their semantic scores; x (dimension) is the context. bandit may be NULL: p = prior, availability 1. The
- * same bits as finch_snapshot_rows, finch_bandit_score, finch_fuse and finch_truncate called one by one. candidates has room for count.
- * `similarities` (room for count - 1; cut->n - 1 are written, of neighbours in fused order) may be NULL. */
+/* From candidates to the cut: bandit and prior -> fuse -> sort (score descending, ties by key) -> truncate. keys
+ * (count, distinct) with their semantic scores; x (dimension) is the context. bandit may be NULL: p = prior,
+ * availability 1. The same bits as finch_snapshot_rows, finch_bandit_score, finch_fuse and finch_truncate called one by
+ * one. candidates has room for count. `similarities` (room for count - 1; cut->n - 1 are written, of neighbours in
+ * fused order) may be NULL. */
 FINCH_API finch_status finch_rank(const finch_snapshot* snapshot, const finch_bandit* bandit, const uint64_t* keys,
-                                  const float* semantic, size_t count, const float* x, const finch_rank_options* options,
-                                  finch_candidate* candidates, finch_cut* cut, float* similarities);
+                                  const float* semantic, size_t count, const float* x,
+                                  const finch_rank_options* options, finch_candidate* candidates, finch_cut* cut,
+                                  float* similarities);
 /* finch_search for one query, then finch_rank on what it found. candidates has room for search->k. */
 FINCH_API finch_status finch_select(const finch_snapshot* snapshot, const finch_bandit* bandit, const float* query,
                                     const finch_search_options* search, const finch_rank_options* rank,
@@ -384,17 +401,17 @@ typedef struct finch_tokenizer_options {
   uint32_t lowercase;
   uint32_t strip_accents;
   uint32_t chinese_characters;
-  uint32_t max_word_characters; /* default 100 */
+  uint32_t max_word_characters;                        /* default 100 */
   finch_string unknown, start, end, pad, continuation; /* defaults [UNK] [CLS] [SEP] [PAD] ## */
 } finch_tokenizer_options;
 /* Errors: FINCH_IO, FINCH_CORRUPT (a special token is missing, a token twice, not UTF-8). */
 FINCH_API finch_status finch_tokenizer_open(const finch_tokenizer_options* options, finch_tokenizer** out);
 FINCH_API void finch_tokenizer_retain(finch_tokenizer* tokenizer);
 FINCH_API void finch_tokenizer_release(finch_tokenizer* tokenizer);
-/* BERT's tokenisation: start, word pieces, end; cut to max_tokens (>= 3) including both. Invalid UTF-8 becomes U+FFFD. *count is
- * how many; at most max_tokens. `ids` has room for max_tokens. */
-FINCH_API finch_status finch_tokenize(const finch_tokenizer* tokenizer, finch_string text, uint32_t max_tokens, int32_t* ids,
-                                      size_t* count);
+/* BERT's tokenisation: start, word pieces, end; cut to max_tokens (>= 3) including both. Invalid UTF-8 becomes U+FFFD.
+ * *count is how many; at most max_tokens. `ids` has room for max_tokens. */
+FINCH_API finch_status finch_tokenize(const finch_tokenizer* tokenizer, finch_string text, uint32_t max_tokens,
+                                      int32_t* ids, size_t* count);
 
 typedef struct finch_encoder finch_encoder;
 typedef int32_t finch_pooling;
@@ -402,16 +419,18 @@ enum { FINCH_POOL_NONE = 0 /* the output is [batch, dimension] */, FINCH_POOL_ME
 
 typedef struct finch_encoder_options {
   size_t size;
-  const char* runtime_path; /* libonnxruntime; required */
-  const char* model_path;   /* required */
+  const char* runtime_path;   /* libonnxruntime; required */
+  const char* model_path;     /* required */
   finch_tokenizer* tokenizer; /* required; retained */
-  const char* output_name;  /* required */
-  uint32_t dimension;       /* required; checked against the model */
-  uint32_t max_tokens;      /* 3 to 65536; default 256 */
+  const char* output_name;    /* required */
+  uint32_t dimension;         /* required; checked against the model */
+  uint32_t max_tokens;        /* 3 to 65536; default 256 */
   finch_pooling pooling;
-  uint32_t batch_size; /* 1 to 256 texts of equal token length per run; default 1: a text's bits never depend on its batch mates */
+  uint32_t batch_size; /* 1 to 256 texts of equal token length per run; default 1: a text's bits never depend on its
+                          batch mates */
 } finch_encoder_options;
-/* Takes up to seconds. Errors: FINCH_IO (files), FINCH_DEVICE (runtime: missing, too old, refused the model), FINCH_DIMENSION. */
+/* Takes up to seconds. Errors: FINCH_IO (files), FINCH_DEVICE (runtime: missing, too old, refused the model),
+ * FINCH_DIMENSION. */
 FINCH_API finch_status finch_encoder_open(const finch_encoder_options* options, finch_encoder** out);
 FINCH_API void finch_encoder_retain(finch_encoder* encoder);
 FINCH_API void finch_encoder_release(finch_encoder* encoder);
@@ -421,9 +440,11 @@ FINCH_API const char* finch_encoder_runtime(const finch_encoder* encoder);
 /* Encodes on the calling thread: out is count x dimension, unit vectors. */
 FINCH_API finch_status finch_encode(finch_encoder* encoder, const finch_string* texts, size_t count, float* out,
                                     const finch_cancel* cancel);
-/* Queues texts (copied) for the pool; waiting requests share the threads fairly, text by text. `done` is called exactly once,
- * on a pool thread, also after cancellation, but no more once the process is exiting; vectors (count x dimension) is valid during the call, NULL on failure; message is the error's. */
-typedef void (*finch_encode_done)(void* user, finch_status status, const char* message, const float* vectors, size_t count);
+/* Queues texts (copied) for the pool; waiting requests share the threads fairly, text by text. `done` is called exactly
+ * once, on a pool thread, also after cancellation, but no more once the process is exiting; vectors (count x dimension)
+ * is valid during the call, NULL on failure; message is the error's. */
+typedef void (*finch_encode_done)(void* user, finch_status status, const char* message, const float* vectors,
+                                  size_t count);
 FINCH_API finch_status finch_encode_submit(finch_encoder* encoder, const finch_string* texts, size_t count,
                                            finch_cancel* cancel, finch_encode_done done, void* user);
 

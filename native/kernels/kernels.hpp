@@ -1,7 +1,8 @@
-// The kernels, one table per instruction set; the resolver picks a table once. Each family lives in kernels/<family>/<isa>.cpp,
-// compiled with that set's flags, and nothing else is: a baseline binary runs anywhere.
+// The kernels, one table per instruction set; the resolver picks a table once. Each family lives in
+// kernels/<family>/<isa>.cpp, compiled with that set's flags, and nothing else is: a baseline binary runs anywhere.
 //
-// Rule of determinism: for one table, a result depends on its operands alone, never on how many rows or queries a call holds.
+// Rule of determinism: for one table, a result depends on its operands alone, never on how many rows or queries a call
+// holds.
 #pragma once
 
 #include <cstddef>
