@@ -84,10 +84,21 @@ function serverConfig(spec: string): McpConfig {
   return readMcpConfig(JSON.stringify({ mcpServers: { [name]: server } }));
 }
 
+/** Told by the top level alone: tools may well have a parameter named `servers`. */
 function isMcpConfig(text: string): boolean {
+  let root: unknown;
+  try {
+    root = JSON.parse(text);
+  } catch {
+    // Editors' configs have comments, which tool lists do not.
+    return /^\s*(?:\/[/*][\s\S]*?)?\{\s*"(?:mcpServers|servers|mcp)"\s*:/.test(
+      text.slice(0, 65_536),
+    );
+  }
+  if (typeof root !== 'object' || root === null || 'tools' in root || 'openapi' in root)
+    return false;
   return (
-    /^\s*(?:\/[/*][\s\S]*?)?\{[\s\S]*"(?:mcpServers|servers)"\s*:\s*\{/.test(text) &&
-    !/"openapi"\s*:/.test(text)
+    'mcpServers' in root || 'mcp' in root || ('servers' in root && !Array.isArray(root.servers))
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Candidate, Decision } from '../lib/index.js';
+import { printable } from './printable.js';
 
 const barWidth = 24;
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
@@ -62,7 +63,8 @@ function bar(share: number): string {
   return '█'.repeat(Math.floor(units / 8)) + (eighths[units % 8] ?? '');
 }
 
-function clip(text: string, limit: number): string {
+function clip(given: string, limit: number): string {
+  const text = printable(given).replaceAll('\n', ' ');
   return width(text) <= limit ? text : `${[...text].slice(0, limit - 1).join('')}…`;
 }
 

@@ -6,6 +6,7 @@ import { evaluate } from './commands/evaluate.js';
 import { index } from './commands/index-tools.js';
 import { report } from './commands/report.js';
 import { select } from './commands/select.js';
+import { printable } from './printable.js';
 import { version } from './version.js';
 
 const commands: readonly Command[] = [demo, index, select, report, evaluate];
@@ -47,7 +48,7 @@ async function main(args: string[]): Promise<number> {
       return 2;
     }
     if (error instanceof FinchError) {
-      process.stderr.write(`toolfinch ${name}: ${error.code}: ${error.message}\n`);
+      process.stderr.write(printable(`toolfinch ${name}: ${error.code}: ${error.message}\n`));
       return 1;
     }
     throw error;

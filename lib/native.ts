@@ -9,6 +9,7 @@
  */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 
 import { FinchError } from './errors.js';
 import { explainLoadFailure, isMissingModule, prebuiltTarget } from './native-load.js';
@@ -162,6 +163,8 @@ export interface Binding {
   version(): string;
   isa(): { level: string; reason: string };
   poolThreads(): number;
+  /** Ends the use of the model runtime, for good; waits until no thread is inside it. */
+  shutdown(): void;
 
   cancelCreate(): CancelHandle;
   cancelSignal(cancel: CancelHandle): void;
@@ -405,5 +408,7 @@ function check(candidate: unknown): Binding {
     );
   }
   addon.initialize({ FinchError });
+  // exit() destroys onnxruntime's static objects: whoever is inside it must be out before. A worker's end is no exit.
+  if (isMainThread) process.once('exit', () => (addon as Binding).shutdown());
   return addon as Binding;
 }

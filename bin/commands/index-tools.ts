@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { FinchError, mergeTools, ToolIndex } from '../../lib/index.js';
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
+import { printable } from '../printable.js';
 import { ProgressLine } from '../progress.js';
 import { readSources } from '../sources.js';
 
@@ -46,7 +47,7 @@ export const index: Command = {
         servers: values.mcp,
         group: values.group,
         strict: values.strict,
-        warn: (message) => process.stderr.write(`warning: ${message}\n`),
+        warn: (message) => process.stderr.write(printable(`warning: ${message}\n`)),
       }),
     );
     const encoder = await openEncoder(values);

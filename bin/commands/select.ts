@@ -11,6 +11,7 @@ import {
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
 import { feedbackFolder, withFeedback } from '../feedback-folder.js';
+import { printable } from '../printable.js';
 import { readText } from '../sources.js';
 import { drawDecision } from '../terminal-chart.js';
 
@@ -109,7 +110,7 @@ export function describe(decision: Decision): string {
   const chosen = tools.map(({ id, tool, tokens, pinned }) => {
     const text = tool.description.replace(/\s+/g, ' ');
     const about = text.length > 88 ? `${text.slice(0, 87)}…` : text;
-    return `  ${id}${pinned ? ' (pinned)' : ''} · ${tokens} tokens\n    ${about}\n`;
+    return printable(`  ${id}${pinned ? ' (pinned)' : ''} · ${tokens} tokens\n    ${about}\n`);
   });
   return [
     drawDecision(decision, process.stdout.isTTY === true && process.env.NO_COLOR === undefined),

@@ -165,26 +165,27 @@ export function expandMcpServer(
   server: McpServerConfig,
   environment: Environment = process.env,
 ): McpServerConfig {
-  const expand = (text: string): string =>
-    text.replace(/\$\{([^}]*)\}/g, (whole, inside: string) => {
-      const [, variable = '', fallback] =
-        /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(inside) ?? [];
-      if (variable === '') {
-        throw new FinchError(
-          'FINCH_INVALID_ARGUMENT',
-          `MCP server ${excerpt(name)}: ${whole} can only be filled in by an editor; write the value, or \${NAME} for an ` +
-            'environment variable',
-        );
-      }
-      const value = own(environment, variable);
-      // As in a shell, `:-` replaces an empty value too.
-      if (typeof value === 'string' && !(value === '' && fallback !== undefined)) return value;
-      if (fallback !== undefined) return fallback;
+  const fillIn = (inside: string): string => {
+    const [, variable = '', fallback] =
+      /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(inside) ?? [];
+    if (variable === '') {
+      const shown = inside.length > 60 ? `${inside.slice(0, 60)}…` : inside;
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `MCP server ${excerpt(name)}: the environment variable ${variable} is not set; set it, or write \${${variable}:-default}`,
+        `MCP server ${excerpt(name)}: \${${shown}} can only be filled in by an editor; write the value, or \${NAME} for ` +
+          'an environment variable',
       );
-    });
+    }
+    const value = own(environment, variable);
+    // As in a shell, `:-` replaces an empty value too.
+    if (typeof value === 'string' && !(value === '' && fallback !== undefined)) return value;
+    if (fallback !== undefined) return fallback;
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `MCP server ${excerpt(name)}: the environment variable ${variable} is not set; set it, or write \${${variable}:-default}`,
+    );
+  };
+  const expand = (text: string): string => replaceVariables(text, fillIn);
   const expandAll = (values: Readonly<Record<string, string>>): Record<string, string> =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [key, expand(value)]));
   if (server.type === 'stdio') {
@@ -199,9 +200,63 @@ export function expandMcpServer(
   return { ...server, url: expand(server.url), headers: expandAll(server.headers) };
 }
 
-/** JSON with the comments and trailing commas of JSONC blanked out; strings are left alone. */
+/** Replaces each `${…}`, up to the next `}`. Not a pattern: one tries every unclosed `${` up to the text's end. */
+function replaceVariables(text: string, fillIn: (inside: string) => string): string {
+  let out = '';
+  let from = 0;
+  for (;;) {
+    const open = text.indexOf('${', from);
+    const close = open < 0 ? -1 : text.indexOf('}', open + 2);
+    if (close < 0) return out + text.slice(from);
+    out += text.slice(from, open) + fillIn(text.slice(open + 2, close));
+    from = close + 1;
+  }
+}
+
+/**
+ * JSON with the comments and trailing commas of JSONC blanked out; strings are left alone. One pass over the text,
+ * whatever it holds: what is not closed reaches to its end.
+ */
 function stripComments(text: string): string {
-  const token = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-  const bare = text.replace(token, (found) => (found.startsWith('"') ? found : ' '));
-  return bare.replace(/"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])/g, (found) => (found === ',' ? ' ' : found));
+  const pieces: string[] = [];
+  let from = 0;
+  /** Where in `pieces` a comma is that only space and comments have followed. */
+  let comma = -1;
+  let at = 0;
+  while (at < text.length) {
+    const character = text[at] as string;
+    if (character === '"') {
+      comma = -1;
+      at = endOfString(text, at);
+    } else if (text.startsWith('//', at) || text.startsWith('/*', at)) {
+      const isLine = text[at + 1] === '/';
+      const end = text.indexOf(isLine ? '\n' : '*/', at + 2);
+      // A block that is not closed stays, for the parser to refuse.
+      if (end < 0 && !isLine) break;
+      pieces.push(text.slice(from, at), ' ');
+      at = end < 0 ? text.length : isLine ? end : end + 2;
+      from = at;
+    } else if (character === ',') {
+      pieces.push(text.slice(from, at), ',');
+      comma = pieces.length - 1;
+      at++;
+      from = at;
+    } else {
+      const closes = character === '}' || character === ']';
+      if (closes && comma >= 0) pieces[comma] = ' ';
+      if (closes || !/\s/.test(character)) comma = -1;
+      at++;
+    }
+  }
+  pieces.push(text.slice(from));
+  return pieces.join('');
+}
+
+/** Behind the string that begins at `from`, or the end of the text. */
+function endOfString(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    if (text[at] === '"') return at + 1;
+    if (text[at] === '\\') at++;
+  }
+  return text.length;
 }

@@ -17,7 +17,7 @@ const wrapping = 8;
  */
 export function estimateTokens(tool: Tool, count: TokenCounter = countTokens): number {
   const { name, description, parameters = noArguments } = tool;
-  const tokens: unknown = count(JSON.stringify({ name, description, parameters }));
+  const tokens: unknown = count(compact({ name, description, parameters }) ?? tool.definition);
   if (typeof tokens !== 'number' || !Number.isFinite(tokens) || tokens < 0) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
@@ -25,6 +25,15 @@ export function estimateTokens(tool: Tool, count: TokenCounter = countTokens): n
     );
   }
   return Math.ceil(tokens) + wrapping;
+}
+
+/** JSON text, or undefined for a schema nested too deep for the engine to write. */
+function compact(value: object): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 const noArguments = { type: 'object', properties: {} };

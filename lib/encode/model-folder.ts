@@ -221,7 +221,7 @@ function reasonOf(error: unknown): string {
 /**
  * Reads and checks a model folder: `manifest.json` and every file it lists. All that is wrong is told in one error.
  *
- * @throws FinchError FINCH_IO (no folder, no manifest, files missing), FINCH_VERSION (another format), FINCH_CORRUPT
+ * @throws FinchError FINCH_INVALID_ARGUMENT (not a path), FINCH_IO (no folder, no manifest, files missing), FINCH_VERSION (another format), FINCH_CORRUPT
  *   (not JSON, fields missing or wrong, size or checksum differs), FINCH_ABORTED.
  */
 export async function readModelFolder(
@@ -230,6 +230,13 @@ export async function readModelFolder(
 ): Promise<ModelFolder> {
   const { verify = true, signal } = options;
   throwIfAborted(signal);
+  if (typeof folder !== 'string' || folder === '') {
+    const found = folder === '' ? 'empty' : folder === null ? 'null' : typeof folder;
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `folder is ${found}; expected the path of a model folder as a non-empty string`,
+    );
+  }
   const root = path.resolve(folder);
   const manifestPath = path.join(root, 'manifest.json');
   let text: string;

@@ -103,7 +103,8 @@ export class OnnxEncoder implements Encoder {
     const { manifest } = model;
     const runtimePath = findRuntime({
       runtimePath: options.runtimePath,
-      from: [process.cwd(), model.path],
+      // The last: a service's working directory is often /, and models may lie anywhere.
+      from: [process.cwd(), model.path, packageRoot()],
     });
     const binding = options.binding ?? loadedBinding();
     const words = manifest.tokenizer;

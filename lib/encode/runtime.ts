@@ -2,11 +2,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { FinchError } from '../errors.js';
+import { packageRoot } from '../package-root.js';
 
 export interface RuntimeOptions {
   /** The onnxruntime library itself. Wins over everything else. */
   runtimePath?: string | undefined;
-  /** Folders from which `onnxruntime-node` is resolved, first match wins. Default: the working directory. */
+  /** Folders from which `onnxruntime-node` is resolved, first match wins. Default: the working directory, then this package's. */
   from?: readonly string[] | undefined;
   /** Default `process.platform`. */
   platform?: string | undefined;
@@ -63,7 +64,7 @@ export function findRuntime(options: RuntimeOptions = {}): string {
     return path.resolve(file);
   }
 
-  const from = options.from ?? [process.cwd()];
+  const from = options.from ?? [process.cwd(), packageRoot()];
   const root = resolvePackage(from);
   if (root === undefined) {
     throw new FinchError(

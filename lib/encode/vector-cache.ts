@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { FinchError } from '../errors.js';
+import { EvictionQueue, type Place } from '../eviction-queue.js';
 import type { EncodeKind } from './encoder.js';
 
 /** What makes two encodings the same vector. */
@@ -12,8 +13,8 @@ export interface VectorKey {
 
 // Above this many characters a text is kept as its SHA-256: the key stays small and equality stays certain.
 const longText = 128;
-// The Map entry, the objects' heads and the string's, measured on V8 and rounded up.
-const entryOverhead = 200;
+// The Map entry, the place in the queue, the objects' heads and the string's, on V8 and rounded up.
+const entryOverhead = 320;
 
 /** The cache's own name for a text. */
 export function vectorKey({ model, dimension, kind, text }: VectorKey): string {
@@ -28,8 +29,9 @@ export class VectorCache {
   readonly maxBytes: number;
   #bytes = 0;
   #evictions = 0;
-  // A Map keeps insertion order, so its first key is the least recently used.
-  readonly #entries = new Map<string, Float32Array>();
+  readonly #entries = new Map<string, { vector: Float32Array; place: Place<string> }>();
+  /** The least recently used first. */
+  readonly #order = new EvictionQueue<string>();
 
   /** @param maxBytes vectors, keys and overhead together; default 64 MiB. 0 keeps nothing. */
   constructor(maxBytes = 64 * 1024 * 1024) {
@@ -56,11 +58,10 @@ export class VectorCache {
 
   /** Copies the vector into `out` at `offset` and says whether there was one. */
   read(key: string, out: Float32Array, offset: number): boolean {
-    const vector = this.#entries.get(key);
-    if (vector === undefined) return false;
-    this.#entries.delete(key);
-    this.#entries.set(key, vector);
-    out.set(vector, offset);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
+    this.#order.touch(entry.place);
+    out.set(entry.vector, offset);
     return true;
   }
 
@@ -69,24 +70,27 @@ export class VectorCache {
     this.delete(key);
     const cost = costOf(key, vector.length);
     if (cost > this.maxBytes) return;
-    this.#entries.set(key, vector.slice());
+    this.#entries.set(key, { vector: vector.slice(), place: this.#order.push(key) });
     this.#bytes += cost;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= this.maxBytes) break;
+    while (this.#bytes > this.maxBytes) {
+      const { oldest } = this.#order;
+      if (oldest === undefined) break;
       this.delete(oldest);
       this.#evictions++;
     }
   }
 
   delete(key: string): void {
-    const vector = this.#entries.get(key);
-    if (vector === undefined) return;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
     this.#entries.delete(key);
-    this.#bytes -= costOf(key, vector.length);
+    this.#order.remove(entry.place);
+    this.#bytes -= costOf(key, entry.vector.length);
   }
 
   clear(): void {
     this.#entries.clear();
+    this.#order.clear();
     this.#bytes = 0;
   }
 }

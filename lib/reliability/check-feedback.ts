@@ -7,6 +7,33 @@ function invalid(message: string): FinchError {
   return new FinchError('FINCH_INVALID_ARGUMENT', message);
 }
 
+/** A feedback folder's path. */
+export function checkFolder(value: unknown): asserts value is string {
+  if (typeof value === 'string' && value !== '') return;
+  const found = value === '' ? 'empty' : value === null ? 'null' : typeof value;
+  throw invalid(`folder is ${found}; expected the path of a folder as a non-empty string`);
+}
+
+/** Named arguments. */
+export function checkFields(value: unknown, name: string, expected: string): void {
+  if (typeof value === 'object' && value !== null) return;
+  throw invalid(`${name} is ${value === null ? 'null' : typeof value}; expected ${expected}`);
+}
+
+/** `now`, refusing what is no time before anything is done with it. */
+export function checkedClock(now: () => number): () => number {
+  if (typeof now !== 'function') {
+    throw invalid(`options.now is ${now === null ? 'null' : typeof now}; expected a function`);
+  }
+  return () => {
+    const time: unknown = now();
+    if (typeof time === 'number' && Number.isFinite(time)) return time;
+    throw invalid(
+      `options.now() gave ${typeof time === 'number' ? time : typeof time}; expected Unix milliseconds, a finite number`,
+    );
+  };
+}
+
 /** An id as the core takes it: well-formed text of 1 to 4,096 UTF-8 bytes. */
 export function checkId(value: unknown, name: string): asserts value is string {
   if (typeof value !== 'string' || value === '') {

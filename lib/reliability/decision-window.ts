@@ -1,3 +1,4 @@
+import { EvictionQueue } from '../eviction-queue.js';
 import type { StoredDecision, StoredReport } from './snapshot.js';
 
 export interface WindowLimits {
@@ -20,6 +21,9 @@ export class DecisionWindow {
   readonly decisions: Map<string, StoredDecision>;
   readonly reports: Map<string, StoredReport>;
   readonly #limits: WindowLimits;
+  /** The keys of the two maps, in the maps' order. */
+  readonly #decisionOrder: EvictionQueue<string>;
+  readonly #reportOrder: EvictionQueue<string>;
   /** The decision added last. */
   latest: string | undefined;
 
@@ -32,10 +36,13 @@ export class DecisionWindow {
     for (const id of decisions.keys()) this.latest = id;
     this.decisions = decisions;
     this.reports = reports;
+    this.#decisionOrder = new EvictionQueue(decisions.keys());
+    this.#reportOrder = new EvictionQueue(reports.keys());
     this.#trimDecisions();
   }
 
   add(decision: StoredDecision): void {
+    if (!this.decisions.has(decision.id)) this.#decisionOrder.push(decision.id);
     this.decisions.set(decision.id, decision);
     this.latest = decision.id;
     this.#trimDecisions();
@@ -54,17 +61,22 @@ export class DecisionWindow {
       decision.reported ??= new Map();
       decision.reported.set(toolId, report.sequence);
     }
-    this.reports.set(reportKey(decisionId, toolId), report);
-    const oldest = report.time - this.#limits.reportAgeMs;
-    for (const [key, { time }] of this.reports) {
-      if (this.reports.size <= this.#limits.maxReports && time >= oldest) break;
-      this.reports.delete(key);
+    const key = reportKey(decisionId, toolId);
+    if (!this.reports.has(key)) this.#reportOrder.push(key);
+    this.reports.set(key, report);
+    const since = report.time - this.#limits.reportAgeMs;
+    for (let next = this.#reportOrder.oldest; next !== undefined; next = this.#reportOrder.oldest) {
+      const isOld = (this.reports.get(next)?.time ?? since) < since;
+      if (this.reports.size <= this.#limits.maxReports && !isOld) break;
+      this.reports.delete(next);
+      this.#reportOrder.shift();
     }
   }
 
   #trimDecisions(): void {
-    for (const id of this.decisions.keys()) {
-      if (this.decisions.size <= this.#limits.maxDecisions) break;
+    while (this.decisions.size > this.#limits.maxDecisions) {
+      const id = this.#decisionOrder.shift();
+      if (id === undefined) break;
       this.decisions.delete(id);
     }
   }

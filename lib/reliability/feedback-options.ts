@@ -1,5 +1,5 @@
 import { FinchError } from '../errors.js';
-import type { Bandit, BanditOptions, BanditState } from './bandit.js';
+import { Bandit, type BanditOptions, type BanditState } from './bandit.js';
 import type { SyncPolicy } from './feedback-log.js';
 
 export interface FeedbackOptions<B extends BanditState = Bandit> {
@@ -27,7 +27,7 @@ export interface FeedbackOptions<B extends BanditState = Bandit> {
   onCorruption?: 'fail' | 'cut' | undefined;
   /** Makes the bandit; the native one when left out. */
   createBandit?: ((options: BanditOptions) => B) | undefined;
-  /** Unix milliseconds; default `Date.now`. */
+  /** Unix milliseconds, finite; default `Date.now`. What gives anything else fails the call that asked. */
   now?: (() => number) | undefined;
 }
 
@@ -84,6 +84,15 @@ export function feedbackLimits<B extends BanditState>(options: FeedbackOptions<B
     );
   }
   return limits;
+}
+
+/** The bandit that the options ask for. */
+export function makeBandit<B extends BanditState>(options: FeedbackOptions<B>): B {
+  const create =
+    options.createBandit ??
+    // Without createBandit, B is its default, Bandit.
+    ((bandit: BanditOptions) => new Bandit(bandit) as unknown as B);
+  return create(options.bandit);
 }
 
 /** What stored feedback depends on; its defaults are those of `toolfinch.h`. */

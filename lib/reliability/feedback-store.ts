@@ -2,8 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { FinchError } from '../errors.js';
-import { Bandit, type BanditOptions, type BanditState } from './bandit.js';
-import { checkContext, checkId, checkIds, checkPriors, checkTime } from './check-feedback.js';
+import type { Bandit, BanditState } from './bandit.js';
+import {
+  checkContext,
+  checkedClock,
+  checkFields,
+  checkFolder,
+  checkId,
+  checkIds,
+  checkPriors,
+  checkTime,
+} from './check-feedback.js';
 import { DecisionWindow, reportKey } from './decision-window.js';
 import { FeedbackLog } from './feedback-log.js';
 import {
@@ -12,12 +21,13 @@ import {
   type FeedbackOptions,
   feedbackLimits,
   feedbackMeta,
+  makeBandit,
 } from './feedback-options.js';
 import { ioError, reasonOf, syncFolder } from './files.js';
 import { FolderLock } from './folder-lock.js';
 import { type Recovery, setAside } from './log-replay.js';
 import { decodeRecord, encodeRecord, type FeedbackRecord, type OutcomeRecord } from './records.js';
-import { type Outcome, rewardOf } from './reward.js';
+import { type Outcome, rewardOf, timeOf } from './reward.js';
 import {
   type ReadSnapshot,
   readSnapshot,
@@ -47,7 +57,7 @@ export interface Report {
   decisionId: string;
   toolId: string;
   outcome: Outcome;
-  /** When the tool ended, Unix milliseconds; default now. May lie before reports made earlier. */
+  /** When the tool ended, Unix milliseconds; default now. May lie before reports made earlier; the future counts as now. */
   at?: number | undefined;
 }
 
@@ -131,7 +141,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     this.bandit = bandit;
     this.dimension = options.bandit.dimension;
     this.#limits = limits;
-    this.#now = options.now ?? Date.now;
+    this.#now = checkedClock(options.now ?? Date.now);
     this.#meta = feedbackMeta(options.bandit, options.model);
     this.#nextCompaction = limits.compactBytes;
     this.#folder = place?.folder;
@@ -156,6 +166,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     options: FeedbackOptions<B>,
   ): Promise<FeedbackStore<B>> {
     const limits = feedbackLimits(options);
+    checkFolder(folder);
     const root = path.resolve(folder);
     const onCorruption = options.onCorruption ?? 'fail';
     try {
@@ -191,7 +202,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
         replay: (first, payloads) => store.#apply(first, payloads.map(decodeRecord), true),
         commit: (first, records) => store.#committed(first, records),
         onFailure: () => {
-          store.#lastRetry = store.#now();
+          store.#lastRetry = performance.now();
         },
       });
       store.#log = log;
@@ -222,6 +233,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
    */
   decide(decision: Decision): string {
     this.#checkOpen();
+    checkFields(decision, 'decision', '{ x, toolIds, priors }');
     const { id = randomUUID(), x, toolIds, priors, time = this.#now() } = decision;
     checkId(id, 'id');
     checkContext(x, this.dimension);
@@ -276,6 +288,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
    *   FINCH_CLOSED.
    */
   async report(report: Report): Promise<ReportResult> {
+    checkFields(report, 'report', '{ decisionId, toolId, outcome }');
     const { decisionId, toolId, outcome, at = this.#now() } = report;
     checkId(decisionId, 'decisionId');
     checkId(toolId, 'toolId');
@@ -427,7 +440,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   /** Waits while the disk is tried again, and tries it when it is time. */
   async #ready(): Promise<void> {
     const failed = this.#log?.failure !== undefined;
-    if (failed && !this.#closing && this.#now() - this.#lastRetry >= this.#limits.retryMs) {
+    if (failed && !this.#closing && performance.now() - this.#lastRetry >= this.#limits.retryMs) {
       await this.#recover().catch(() => undefined);
     }
     while (this.#recovering !== undefined) await this.#recovering.catch(() => undefined);
@@ -517,7 +530,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
       xs,
       Float32Array.from(told, ({ prior }) => prior),
       Float32Array.from(told, ({ outcome }) => rewardOf(outcome) ?? 0),
-      Float64Array.from(told, ({ at }) => at),
+      Float64Array.from(told, timeOf),
     );
   }
 
@@ -573,7 +586,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   async #recoverOnce(): Promise<void> {
     const log = this.#log;
     if (log === undefined || this.#folder === undefined) return;
-    this.#lastRetry = this.#now();
+    this.#lastRetry = performance.now();
     const sequence = log.nextSequence - 1;
     await this.#save(this.#folder, this.#capture(sequence));
     this.#unsaved = 0;
@@ -584,12 +597,4 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
       if (decision.sequence > sequence) decision.sequence = this.#logDecision(decision);
     }
   }
-}
-
-function makeBandit<B extends BanditState>(options: FeedbackOptions<B>): B {
-  const create =
-    options.createBandit ??
-    // Without createBandit, B is its default, Bandit.
-    ((bandit: BanditOptions) => new Bandit(bandit) as unknown as B);
-  return create(options.bandit);
 }

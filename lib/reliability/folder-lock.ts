@@ -47,7 +47,7 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * One process at a time in a feedback folder. The lock is a file that appears with its content; one left by a process
+ * One process at a time in a feedback folder; its threads are one to the lock. The lock is a file that appears with its content; one left by a process
  * that died on this host is taken over.
  */
 export class FolderLock {
@@ -147,11 +147,14 @@ function heldError(file: string, holder: Holder, mine: Holder): FinchError {
       `the feedback folder is held by process ${holder.pid} on host ${holder.host}; if that host is gone, delete ${file}`,
     );
   }
+  const leftBehind =
+    `The lock is ${file}. A worker thread that was terminated before it closed its store leaves it behind until the ` +
+    'process ends: if no store has the folder open, delete that file, and close the store before terminate()';
   return new FinchError(
     'FINCH_IO',
     holder.pid === mine.pid
-      ? `the feedback folder is already open in this process (${mine.pid}); close that store, or share it`
-      : `the feedback folder is held by process ${holder.pid}; close its store, or use another folder (${file})`,
+      ? `the feedback folder is already open in this process (${mine.pid}); close that store, or share it. ${leftBehind}`
+      : `the feedback folder is held by process ${holder.pid}; close its store, or use another folder. ${leftBehind}`,
   );
 }
 

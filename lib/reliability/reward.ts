@@ -28,3 +28,12 @@ export function rewardOf(outcome: Outcome): number | undefined {
       );
   }
 }
+
+/**
+ * The bandit's time of an outcome: when it came about (`at`), but not later than it was reported (`time`). One ahead of
+ * the clock would stand as the tool's latest outcome until the clock gets there.
+ */
+export function timeOf({ at, time }: { at: number; time: number }): number {
+  // Logs of earlier releases may hold a report made by a clock that gave no number.
+  return Number.isNaN(time) ? at : Math.min(at, time);
+}

@@ -1,6 +1,7 @@
 import type { IndexTextOptions } from '../catalog/index-text.js';
 import { makeTool } from '../catalog/tool.js';
 import { FinchError } from '../errors.js';
+import { inTurns } from '../in-turns.js';
 import type { PriorRule } from './index-priors.js';
 import type { Entry } from './tool-index.js';
 import type { FileSection, VectorIndex } from './vector-index.js';
@@ -16,8 +17,12 @@ export interface IndexMeta {
 }
 
 /** The sections `meta` (JSON) and `tools` (a JSON line a tool, in insertion order). */
-export function writeToolSections(meta: IndexMeta, entries: readonly Entry[]): FileSection[] {
-  const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`);
+export async function writeToolSections(
+  meta: IndexMeta,
+  entries: readonly Entry[],
+): Promise<FileSection[]> {
+  const lines: string[] = [];
+  await inTurns(entries, (entry) => lines.push(`${JSON.stringify(entry)}\n`));
   return [
     { name: 'meta', data: Buffer.from(JSON.stringify({ format, ...meta })) },
     { name: 'tools', data: Buffer.from(lines.join('')) },
@@ -25,10 +30,10 @@ export function writeToolSections(meta: IndexMeta, entries: readonly Entry[]): F
 }
 
 /** @throws FinchError FINCH_CORRUPT, FINCH_VERSION */
-export function readToolSections(
+export async function readToolSections(
   path: string,
   vectors: VectorIndex,
-): { meta: IndexMeta; entries: Entry[] } {
+): Promise<{ meta: IndexMeta; entries: Entry[] }> {
   const metaBytes = vectors.section('meta');
   const toolBytes = vectors.section('tools');
   if (metaBytes === undefined || toolBytes === undefined) {
@@ -45,13 +50,14 @@ export function readToolSections(
         `${path} has tool sections of format ${meta.format}, this release reads ${format}. Index the tools again.`,
       );
     }
-    const entries = text(toolBytes)
+    const lines = text(toolBytes)
       .split('\n')
-      .filter((line) => line !== '')
-      .map((line, i) => {
-        const { tool, hash, consistency, tokens } = JSON.parse(line) as Entry;
-        return { tool: makeTool(tool, `${path}, tool ${i + 1}`), hash, consistency, tokens };
-      });
+      .filter((line) => line !== '');
+    const entries: Entry[] = [];
+    await inTurns(lines, (line, i) => {
+      const { tool, hash, consistency, tokens } = JSON.parse(line) as Entry;
+      entries.push({ tool: makeTool(tool, `${path}, tool ${i + 1}`), hash, consistency, tokens });
+    });
     const snapshot = vectors.snapshot();
     const same =
       snapshot.count === entries.length &&

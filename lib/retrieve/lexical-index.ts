@@ -14,6 +14,8 @@ interface Document extends LexicalFields {
 
 /** Words of a query beyond this many add nothing but time: the rarest would be among the first in practice. */
 const maxQueryWords = 64;
+/** Queries come from users: what is beyond this is not read, so that none can hold up the others. */
+const maxQueryCharacters = 8192;
 
 /**
  * BM25 over tool names, descriptions, argument names and groups (MiniSearch), kept up as tools come and go. It finds by
@@ -62,7 +64,10 @@ export class LexicalIndex {
    * (`getHTTPResponse` is get, http, response), plural `s` is dropped, English stop words are ignored.
    */
   search(text: string): LexicalHit[] {
-    const words = [...new Set(splitWords(text))].slice(0, maxQueryWords);
+    const words = [...new Set(splitWords(text.slice(0, maxQueryCharacters)))].slice(
+      0,
+      maxQueryWords,
+    );
     if (words.length === 0) return [];
     const hits = this.#search.search(words.join(' '), { boost: { words: 2 } });
     return hits.map(({ id, score }) => ({ id: id as string, score }));
@@ -73,6 +78,7 @@ export class LexicalIndex {
    * the name as it is written, two words or more, stands in the text (`use set_alarm please`, `mcp__clock__set_alarm`).
    */
   named(text: string): ReadonlySet<string> {
+    text = text.slice(0, maxQueryCharacters);
     const found = new Set<string>();
     const add = (name: string) => {
       for (const id of this.#names.get(name) ?? []) found.add(id);
@@ -80,12 +86,7 @@ export class LexicalIndex {
     const whole = splitWords(text);
     if (whole.length <= 16) add(whole.join(' '));
     for (const written of text.split(/[\s"'`“”‘’,;!?()[\]{}]+/u)) {
-      const leaf =
-        written
-          .replace(/\.+$/, '')
-          .split(/__|[/]/)
-          .at(-1) ?? '';
-      const words = splitWords(leaf);
+      const words = splitWords(written.split(/__|[/]/).at(-1) ?? '');
       if (words.length > 1) add(words.join(' '));
     }
     return found;

@@ -66,6 +66,12 @@ export async function retrieve(
   options: RetrieveOptions,
 ): Promise<Retrieved[]> {
   const { n, method = 'hybrid', signal } = options;
+  if (!['hybrid', 'dense', 'lexical'].includes(method)) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `method is ${String(method)}; expected hybrid, dense or lexical.`,
+    );
+  }
   if (!Number.isInteger(n) || n < 1 || n > 65_536) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
@@ -86,8 +92,7 @@ export async function retrieve(
     return hits.map(({ id, key, score }) => ({ id, key, score, dense: score }));
   }
 
-  // A turn of the event loop between requests: a lexical search runs on this thread, and bursts must not pile up.
-  await new Promise(setImmediate);
+  await turn();
   const fetch = Math.max(minFetch, overFetch * n);
   const {
     best: lexical,
@@ -144,6 +149,17 @@ export async function retrieve(
     }),
     n,
   );
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/**
+ * One turn of the event loop for each lexical search: it runs on this thread, and callbacks of one `setImmediate` phase would
+ * run a burst of them without a break.
+ */
+function turn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => new Promise(setImmediate));
+  return lastTurn;
 }
 
 function vectorOf(query: RetrieveQuery, method: RetrieveMethod): Float32Array {

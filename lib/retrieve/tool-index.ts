@@ -10,6 +10,7 @@ import { estimateTokens } from '../catalog/tokens.js';
 import type { Tool } from '../catalog/tool.js';
 import { checkEncoder, type Encoder } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
+import { inTurns } from '../in-turns.js';
 import { encodeAll, type Progress } from './encode-all.js';
 import { type Consistency, type PriorRule, priorsOf } from './index-priors.js';
 import { readToolSections, writeToolSections } from './index-sections.js';
@@ -62,8 +63,6 @@ export interface Entry {
   readonly tokens: number;
 }
 
-const lexicalBatch = 200;
-
 /**
  * A catalogue ready to be searched: tools, their embeddings, a lexical index and reliability priors, in one file. Tools are
  * added, replaced and removed without rebuilding; a text that was embedded before is not embedded again.
@@ -87,6 +86,26 @@ export class ToolIndex implements Disposable {
     this.#vectors = vectors;
     this.#annThreshold = options.annThreshold ?? 50_000;
     this.#ann = options.ann ?? {};
+    const { connectivity = 16, expansionAdd = 128, expansionSearch = 96 } = this.#ann;
+    const sizes = [connectivity, expansionAdd, expansionSearch];
+    if (
+      !sizes.every((size) => Number.isInteger(size) && size >= 1) ||
+      connectivity < 2 ||
+      connectivity > 128 ||
+      expansionAdd > 65_536 ||
+      expansionSearch > 65_536
+    ) {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        `ann is ${JSON.stringify(options.ann)}; expected connectivity from 2 to 128, and expansionAdd and expansionSearch from 1 to 65,536.`,
+      );
+    }
+    if (this.prior !== 'metadata' && this.prior !== 'none') {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        `prior is ${JSON.stringify(options.prior)}; expected 'metadata' or 'none'.`,
+      );
+    }
     if (!(this.#annThreshold >= 1)) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
@@ -124,7 +143,7 @@ export class ToolIndex implements Disposable {
     checkEncoder(options?.encoder);
     const vectors = await VectorIndex.open(path);
     try {
-      const { meta, entries } = readToolSections(path, vectors);
+      const { meta, entries } = await readToolSections(path, vectors);
       const { encoder } = options;
       if (meta.model !== encoder.model || vectors.dimension !== encoder.dimension) {
         throw new FinchError(
@@ -152,7 +171,7 @@ export class ToolIndex implements Disposable {
   ): Promise<{ readonly model: string; readonly dimension: number; readonly count: number }> {
     const vectors = await VectorIndex.open(path);
     try {
-      const { meta, entries } = readToolSections(path, vectors);
+      const { meta, entries } = await readToolSections(path, vectors);
       return { model: meta.model, dimension: vectors.dimension, count: entries.length };
     } finally {
       vectors.close();
@@ -233,13 +252,14 @@ export class ToolIndex implements Disposable {
 
   /** Writes vectors, tools and settings into one file, beside `path` and renamed. @throws FinchError FINCH_IO */
   save(path: string): Promise<void> {
-    return this.#exclusively(() => {
+    return this.#exclusively(async () => {
       const meta = {
         model: this.encoder.model,
         indexText: this.indexText,
         prior: this.prior,
       };
-      return this.#vectors.save(path, writeToolSections(meta, [...this.#entries.values()]));
+      const sections = await writeToolSections(meta, [...this.#entries.values()]);
+      return this.#vectors.save(path, sections);
     });
   }
 
@@ -271,31 +291,32 @@ export class ToolIndex implements Disposable {
     refuseDuplicates(gone);
     for (const id of gone) this.#entry(id);
     const recipe = indexTextRecipe(this.indexText);
-    const fresh: { tool: Tool; hash: string; text: string }[] = [];
+    const fresh: { tool: Tool; hash: string; tokens: number; text: string }[] = [];
     const kept: Entry[] = [];
     let added = 0;
     let replaced = 0;
-    for (const tool of tools) {
+    await inTurns(tools, (tool) => {
       const text = indexText(tool, this.indexText);
       const hash = contentHash(tool, text, this.encoder.model, recipe);
+      const tokens = estimateTokens(tool);
       const old = this.#entries.get(tool.id);
       if (old?.hash === hash) {
-        kept.push({ ...old, tool, tokens: estimateTokens(tool) });
+        kept.push({ ...old, tool, tokens });
       } else {
         if (old === undefined) added += 1;
         else replaced += 1;
-        fresh.push({ tool, hash, text });
+        fresh.push({ tool, hash, tokens, text });
       }
-    }
+    });
 
     const encoded = await encodeAll(this.encoder, fresh, this.prior, options);
     const changed: Entry[] = [
       ...kept,
-      ...fresh.map(({ tool, hash }, i) => ({
+      ...fresh.map(({ tool, hash, tokens }, i) => ({
         tool,
         hash,
         consistency: encoded.consistency[i] ?? null,
-        tokens: estimateTokens(tool),
+        tokens,
       })),
     ];
     throwIfAborted(options.signal);
@@ -314,7 +335,7 @@ export class ToolIndex implements Disposable {
     for (const entry of changed) this.#entries.set(entry.tool.id, entry);
     await this.#addLexical(changed);
     await this.#setPriors();
-    await this.#keepAnn(options.signal);
+    await this.#keepAnn();
     return {
       added,
       replaced,
@@ -325,12 +346,7 @@ export class ToolIndex implements Disposable {
   }
 
   async #addLexical(entries: readonly Entry[]): Promise<void> {
-    for (let i = 0; i < entries.length; i += lexicalBatch) {
-      for (const { tool } of entries.slice(i, i + lexicalBatch)) {
-        this.#lexical.upsert(tool.id, lexicalFields(tool));
-      }
-      await new Promise(setImmediate);
-    }
+    await inTurns(entries, ({ tool }) => this.#lexical.upsert(tool.id, lexicalFields(tool)));
   }
 
   /** The prior's quality term is relative to the catalogue's medians, so any change may move any tool's prior. */
@@ -349,12 +365,13 @@ export class ToolIndex implements Disposable {
     );
   }
 
-  async #keepAnn(signal: AbortSignal | undefined): Promise<void> {
+  /** Without the caller's signal: the change is made, and an abort must not say otherwise. */
+  async #keepAnn(): Promise<void> {
     const { count, annCount } = this.#vectors.info();
     if (count < this.#annThreshold) return;
     // Removed rows stay in the graph as tombstones: rebuild once they outnumber the living.
     if (annCount === 0 || annCount > 2 * count) {
-      await this.#vectors.buildAnn({ ...this.#ann, signal });
+      await this.#vectors.buildAnn(this.#ann);
     }
   }
 

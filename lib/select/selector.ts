@@ -112,6 +112,8 @@ export class Selector {
    * @throws FinchError FINCH_INVALID_ARGUMENT, FINCH_ABORTED, and what the encoder throws
    */
   async select(query: Query, options: SelectOptions = {}): Promise<Decision> {
+    if (typeof options !== 'object' || options === null)
+      throw invalid('options', options, 'an object');
     const words = queryText(query);
     return traced.tracePromise(() => this.#select(words, options), { query: words.text });
   }
@@ -191,7 +193,7 @@ export class Selector {
     // From here on nothing is awaited: a tool removed meanwhile is gone now, and none can go before the list is made.
     const retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
     const best = retrieved[0];
-    if (best === undefined) return this.#none('no-match', base);
+    if (best === undefined) return this.#none('no-match', base, vector);
 
     const ranked = clock.timeSync('rank', () =>
       snapshot.rank(
@@ -250,20 +252,7 @@ export class Selector {
     });
 
     const decisionId = randomUUID();
-    if (this.feedback !== undefined && vector !== undefined) {
-      const reportable = new Map(candidates.map(({ id, reliability }) => [id, reliability.prior]));
-      const priors = base.snapshot.priors(Float64Array.from(pins.keys));
-      pins.ids.forEach((id, i) => {
-        if (!reportable.has(id)) reportable.set(id, priors[i] as number);
-      });
-      this.feedback.decide({
-        id: decisionId,
-        x: vector,
-        toolIds: [...reportable.keys()],
-        priors: Float32Array.from(reportable.values()),
-        time: this.#now(),
-      });
-    }
+    this.#remember(decisionId, vector, candidates, pins, base);
     const scoreOf = new Map(candidates.map(({ id, score }) => [id, score]));
     const keyOf = new Map(ranked.ids.map((id, i) => [id, ranked.keys[i] as number]));
     pins.ids.forEach((id, i) => {
@@ -307,8 +296,10 @@ export class Selector {
     };
   }
 
-  #none(reason: NoneReason, base: Base): Decision {
+  #none(reason: NoneReason, base: Base, vector?: Float32Array): Decision {
     const pins = this.#pinned(base);
+    const id = randomUUID();
+    this.#remember(id, vector, [], pins, base);
     const tools = pins.ids.map(
       (id): SelectedTool => ({
         id,
@@ -318,13 +309,36 @@ export class Selector {
       }),
     );
     return {
-      id: randomUUID(),
+      id,
       query: base.text,
       tools,
       ...(tools.length === 0 ? { reason } : {}),
       candidates: [],
       ...record(base, pins, 0, tools.length),
     };
+  }
+
+  /** Keeps what a report will need: the context, and the tools it may be about. */
+  #remember(
+    id: string,
+    vector: Float32Array | undefined,
+    candidates: readonly Candidate[],
+    pins: Pins,
+    { snapshot }: Base,
+  ): void {
+    if (this.feedback === undefined || vector === undefined) return;
+    const reportable = new Map(candidates.map((each) => [each.id, each.reliability.prior]));
+    const priors = snapshot.priors(Float64Array.from(pins.keys));
+    pins.ids.forEach((pinned, i) => {
+      if (!reportable.has(pinned)) reportable.set(pinned, priors[i] as number);
+    });
+    this.feedback.decide({
+      id,
+      x: vector,
+      toolIds: [...reportable.keys()],
+      priors: Float32Array.from(reportable.values()),
+      time: this.#now(),
+    });
   }
 
   #pinned({ settings, snapshot, allow }: Base): Pins {
@@ -439,7 +453,16 @@ function defined<T extends object>(options: T): T {
 
 function checkSettings(settings: SelectSettings): void {
   checkBudget(settings);
-  const { method, order, weights, relevanceFloor } = settings;
+  const { method, order, weights, relevanceFloor, shortlist, explore } = settings;
+  if (
+    shortlist !== undefined &&
+    !(Number.isInteger(shortlist) && shortlist >= 1 && shortlist <= 65_536)
+  ) {
+    throw invalid('shortlist', shortlist, 'an integer from 1 to 65,536');
+  }
+  if (explore !== undefined && typeof explore !== 'boolean') {
+    throw invalid('explore', explore, 'true or false');
+  }
   if (method !== undefined && !['hybrid', 'dense', 'lexical'].includes(method)) {
     throw invalid('method', method, "'hybrid', 'dense' or 'lexical'");
   }
@@ -453,6 +476,8 @@ function checkSettings(settings: SelectSettings): void {
     throw invalid('relevanceFloor', relevanceFloor, 'a number');
   }
   if (weights !== undefined) {
+    if (typeof weights !== 'object' || weights === null)
+      throw invalid('weights', weights, 'an object');
     const { semantic, bandit, prior, outage } = weights;
     const all = [semantic, bandit, prior, outage];
     const sum = semantic + bandit + prior;
@@ -470,6 +495,6 @@ function checkSettings(settings: SelectSettings): void {
 function invalid(name: string, value: unknown, expected: string): FinchError {
   return new FinchError(
     'FINCH_INVALID_ARGUMENT',
-    `${name} is ${JSON.stringify(value)}; expected ${expected}.`,
+    `${name} is ${typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? String(value))}; expected ${expected}.`,
   );
 }

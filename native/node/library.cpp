@@ -20,6 +20,11 @@ Napi::Value pool_threads(const Arguments& arguments) {
   return Napi::Number::New(arguments.env(), finch_pool_threads());
 }
 
+Napi::Value shutdown(const Arguments& arguments) {
+  finch_shutdown();
+  return arguments.env().Undefined();
+}
+
 // Both copies of the package (ESM and CommonJS) may call this; their classes carry one brand, so the last one serves
 // both.
 Napi::Value initialize(const Arguments& arguments) {
@@ -50,6 +55,7 @@ constexpr Export kExports[] = {
     {"version", sync_entry<version>},
     {"isa", sync_entry<isa>},
     {"poolThreads", sync_entry<pool_threads>},
+    {"shutdown", sync_entry<shutdown>},
     {"cancelCreate", sync_entry<cancel_create>},
     {"cancelSignal", sync_entry<cancel_signal>},
 };

@@ -107,6 +107,8 @@ void exit_gate_register() noexcept {
 #endif
 }
 
+void exit_gate_close() noexcept { state().close(); }
+
 bool exit_gate_closed() noexcept { return state().closed.load(std::memory_order_relaxed); }
 
 ExitGate::ExitGate(const ort::Api* api, ort::RunOptions* options) noexcept : api_(api), options_(options) {
@@ -118,3 +120,5 @@ ExitGate::~ExitGate() {
 }
 
 }  // namespace finch
+
+extern "C" void finch_shutdown(void) { finch::exit_gate_close(); }

@@ -12,6 +12,9 @@ namespace finch {
 // run many times.
 void exit_gate_register() noexcept;
 
+// Closes the gate now and waits, 1.5 s at most, until nobody is inside.
+void exit_gate_close() noexcept;
+
 // True once the process is exiting: nothing may be started, and nobody waits for results any more.
 bool exit_gate_closed() noexcept;
 

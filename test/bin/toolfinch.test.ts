@@ -189,6 +189,28 @@ describe('toolfinch', () => {
     expect(JSON.parse(grouped.stdout)).toMatchObject({ tools: 3 });
   });
 
+  it('tells a tools file from a config by its top level, and prints no control characters', async () => {
+    const tools = [
+      {
+        name: 'deploy',
+        description: 'To \u001b[2Jservers',
+        inputSchema: { type: 'object', properties: { servers: { type: 'object' } } },
+      },
+    ];
+    await writeFile(path.join(folder, 'servers.json'), JSON.stringify({ tools }));
+    const { code } = await toolfinch('index', 'servers.json', '--out', 'servers.finch');
+    expect(code).toBe(0);
+    const { stdout } = await toolfinch(
+      'select',
+      'deploy',
+      '--index',
+      'servers.finch',
+      '--no-feedback',
+    );
+    expect(stdout).toContain('deploy');
+    expect(stdout).not.toContain('\u001b');
+  });
+
   it('selects without feedback while another process holds the folder', async () => {
     await toolfinch('index', 'clock.json', '--out', 'held.finch');
     const encoder = new WordEncoder(384);

@@ -72,6 +72,42 @@ describe('readMcpConfig', () => {
     refused(() => expandMcpServer('e', inherited, {}), 'FINCH_INVALID_ARGUMENT', 'constructor');
   });
 
+  // Each took time that grows with the square of its length, minutes at this one.
+  it('takes long texts of one mark', () => {
+    for (const mark of [`\\"`, '"', '/*', '/', ', ', '{"', '\\']) {
+      refused(() => readMcpConfig(mark.repeat(4e5)), 'FINCH_INVALID_ARGUMENT', 'does not parse');
+    }
+    const long = 'x,] // \\\\\\" /* '.repeat(1e5);
+    const server = readMcpConfig(`{"servers":{"a":{"command":"${long}",/*${long}*/},},}`);
+    expect(server.servers.get('a')).toMatchObject({ command: JSON.parse(`"${long}"`) });
+
+    const command = `\${`.repeat(4e5);
+    const open = { type: 'stdio', command, args: [`\${A}${command}`], env: {} } as const;
+    const filled = expandMcpServer('a', open, { A: 'b' });
+    expect(filled).toEqual({ ...open, args: [`b${command}`] });
+    const closed = { ...open, args: [`${command}}`] };
+    const error = refused(
+      () => expandMcpServer('a', closed, {}),
+      'FINCH_INVALID_ARGUMENT',
+      'editor',
+    );
+    expect(error.message.length).toBeLessThan(400);
+  });
+
+  it('takes comments and commas anywhere JSON may have space', () => {
+    const texts = [
+      '{"servers":{"a":{"command":"x","args":["y" , // z\n /* , */ ] , } /**/ , }}// end',
+      '/* , */{"servers"://\n{"a":{"command":"x","args":["y"]}}}//',
+      '{"servers":{"a":{"command":"x","args":["y",],},},}\n',
+    ];
+    for (const each of texts) {
+      expect(readMcpConfig(each).servers.get('a')).toMatchObject({ command: 'x', args: ['y'] });
+    }
+    for (const wrong of ['{"a":1,,}', '{"a":1}/*', '{"a":[1,"b" "c",]}', '{"a":"//}']) {
+      refused(() => readMcpConfig(wrong), 'FINCH_INVALID_ARGUMENT', 'does not parse');
+    }
+  });
+
   const bad: [string, string, string][] = [
     ['no JSON', 'mcpServers:', 'does not parse'],
     ['no object', '[]', 'an empty array'],

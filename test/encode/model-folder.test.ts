@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readModelFolder } from '../../lib/encode/model-folder.js';
+import { OnnxEncoder } from '../../lib/encode/onnx-encoder.js';
 import { findRuntime } from '../../lib/encode/runtime.js';
 import { expectCode } from './expect-code.js';
 
@@ -177,6 +178,11 @@ describe('a model folder', () => {
     expect(version.message).toContain('format 2');
   });
 
+  it.each(['', null, undefined, 5, ['a']])('%j is no folder', async (wrong) => {
+    await expectCode(readModelFolder(wrong as never), 'FINCH_INVALID_ARGUMENT');
+    await expectCode(OnnxEncoder.open(wrong as never), 'FINCH_INVALID_ARGUMENT');
+  });
+
   it('is not read once its signal fired', async () => {
     putManifest(goodManifest());
     await expectCode(readModelFolder(folder, { signal: AbortSignal.abort() }), 'FINCH_ABORTED');
@@ -220,6 +226,31 @@ describe('the runtime', () => {
     const other = await expectCode(() => where('freebsd', 'x64'), 'FINCH_DEVICE');
     expect(other.message).toContain('freebsd/x64');
     expect(other.message).toContain('linux/x64');
+  });
+
+  it('is found from the package, whatever the working directory', async () => {
+    const found = findRuntime({ env: {} });
+    const back = process.cwd();
+    try {
+      process.chdir('/');
+      expect(findRuntime({ env: {} })).toBe(found);
+      // A model outside the project.
+      putManifest(goodManifest());
+      const opened: string[] = [];
+      const stop = new Error('far enough');
+      const binding = {
+        tokenizerOpen: () => ({}),
+        encoderOpen: ({ runtimePath }: { runtimePath: string }) => {
+          opened.push(runtimePath);
+          return Promise.reject(stop);
+        },
+      };
+      const opening = OnnxEncoder.open(folder, { binding: binding as never });
+      await expect(opening).rejects.toBe(stop);
+      expect(opened).toEqual([process.env.TOOLFINCH_ONNXRUNTIME || found]);
+    } finally {
+      process.chdir(back);
+    }
   });
 
   it('is the one named, by option before variable, and a wrong name is said', async () => {

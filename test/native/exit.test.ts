@@ -7,14 +7,19 @@ import { type Ended, model, root, runModule, tries } from './addon.js';
 
 const native = path.join(root, 'dist/esm/lib/native.js');
 
-/** Starts encoding, searching and building a graph; all of it takes far longer than the process is to live. */
-const busy = `
+const opening = `
   const tokenizer = addon.tokenizerOpen({ vocabPath: ${JSON.stringify(path.join(model.folder, 'vocab.txt'))}, lowercase: true, stripAccents: true, chineseCharacters: true });
-  const encoder = await addon.encoderOpen({
+  const encoderOpened = addon.encoderOpen({
     runtimePath: ${JSON.stringify(findRuntime({ from: [root] }))},
     modelPath: ${JSON.stringify(path.join(model.folder, 'model.onnx'))},
     tokenizer, outputName: ${JSON.stringify(model.output)}, dimension: ${model.dimension}, pooling: 'none',
   });
+`;
+
+/** Starts encoding, searching and building a graph; all of it takes far longer than the process is to live. */
+const busy = `
+  ${opening}
+  const encoder = await encoderOpened;
   for (let i = 0; i < 50; i++) addon.encode(encoder, Array.from({ length: 20 }, (_, j) => 'Order item ' + i * j + ' from the shop around the corner'));
   const index = addon.indexCreate(64);
   const vectors = Float32Array.from({ length: 5000 * 64 }, (_, i) => Math.sin(i));
@@ -24,17 +29,17 @@ const busy = `
 `;
 
 /** Runs `ending` in `tries` processes, two at a time, after delays spread over the first 100 ms of work. */
-async function endings(ending: string): Promise<Ended[]> {
+async function endings(ending: string, work = busy, spread = 100): Promise<Ended[]> {
   const ended: Ended[] = [];
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < tries) {
-      const delay = (next++ * 37) % 100;
+      const delay = (next++ * 37) % spread;
       ended.push(
         await runModule(`
           import { binding } from ${JSON.stringify(native)};
           const addon = binding();
-          ${busy}
+          ${work}
           process.stdout.write('busy');
           setTimeout(() => { ${ending} }, ${delay});
         `),
@@ -47,6 +52,13 @@ async function endings(ending: string): Promise<Ended[]> {
 
 test('process.exit()', async () => {
   for (const ended of await endings('process.exit(7)')) {
+    expect(ended).toEqual({ code: 7, signal: null, stdout: 'busy', stderr: '' });
+  }
+});
+
+// Making a session takes most of a second, and registers static objects of onnxruntime's as it goes.
+test('process.exit() while an encoder is being opened', async () => {
+  for (const ended of await endings('process.exit(7)', opening, 600)) {
     expect(ended).toEqual({ code: 7, signal: null, stdout: 'busy', stderr: '' });
   }
 });

@@ -15,6 +15,7 @@ export function compileStore(folder: string): void {
   };
   const sources = [
     'lib/errors.ts',
+    'lib/eviction-queue.ts',
     ...readdirSync('lib/reliability').map((name) => `lib/reliability/${name}`),
     'test/reliability/fake-bandit.ts',
   ];

@@ -55,6 +55,30 @@ describe('a report', () => {
     expect(bytesOf(store.bandit)).toBe(bytesOf(expected));
   });
 
+  it('from the future counts as now, in memory, on disk and replayed', async () => {
+    const expected = new FakeBandit({ dimension });
+    const prior = priors(3).subarray(0, 1);
+    const times = [5000, 4999, 5000, 5000];
+    for (const [i, time] of times.entries()) {
+      expected.update(['alpha'], context(i), prior, Float32Array.of(1), Float64Array.of(time));
+    }
+    const folder = scratch();
+    const now = () => 5000;
+    for (const store of [
+      FeedbackStore.memory(fakeOptions({ now })),
+      await openFake(folder, { now }),
+    ]) {
+      for (const [i, at] of [5001, 4999, 5000 * 1000, Number.MAX_VALUE].entries()) {
+        const decisionId = decide(store, i);
+        await store.report({ decisionId, toolId: 'alpha', outcome: 'success', at });
+      }
+      expect(bytesOf(store.bandit)).toBe(bytesOf(expected));
+      await store.close();
+    }
+    await using again = await openFake(folder, { now: () => 1e9 });
+    expect(bytesOf(again.bandit)).toBe(bytesOf(expected));
+  });
+
   it('finds its decision after a restart, late and out of order', async () => {
     const folder = scratch();
     const first = await openFake(folder);
@@ -321,7 +345,39 @@ describe('bad input', () => {
     expect(bytesOf(store.bandit)).toBe('[]');
   });
 
+  it.each([Number.NaN, Infinity, '5' as never, undefined as never])('now() %s', async (broken) => {
+    let time = 1000;
+    await using store = await openFake(scratch(), { now: () => time });
+    const ids = [1, 2].map((seed) => decide(store, seed));
+    const report = { decisionId: ids[0] ?? '', toolId: 'alpha', outcome: 'success' } as const;
+    await store.report(report);
+    await store.flush();
+    const before = store.health();
+    time = broken;
+    const other = { ...report, decisionId: ids[1] ?? '' };
+    await expectCode(store.report(other), 'FINCH_INVALID_ARGUMENT');
+    await expectCode(store.report({ ...other, at: 5 }), 'FINCH_INVALID_ARGUMENT');
+    await expectCode(store.drop(['alpha']), 'FINCH_INVALID_ARGUMENT');
+    const decision = { x: context(1), toolIds: tools, priors: priors(3) };
+    await expectCode(() => store.decide(decision), 'FINCH_INVALID_ARGUMENT');
+    expect(store.health()).toEqual(before);
+    time = 1001;
+    expect((await store.report(report)).status).toBe('duplicate');
+    expect((await store.report(other)).status).toBe('applied');
+  });
+
+  it.each([null, undefined, 'd', 5])('%s in place of arguments', async (wrong) => {
+    await using store = FeedbackStore.memory(fakeOptions());
+    await expectCode(store.report(wrong as never), 'FINCH_INVALID_ARGUMENT');
+    await expectCode(() => store.decide(wrong as never), 'FINCH_INVALID_ARGUMENT');
+  });
+
+  it.each(['', null, undefined, 5, ['a']])('the folder %j', async (folder) => {
+    await expectCode(openFake(folder as never), 'FINCH_INVALID_ARGUMENT');
+  });
+
   it.each([
+    { now: 5 as never },
     { maxDecisions: 0 },
     { maxReports: 1.5 },
     { compactBytes: Number.NaN },

@@ -40,6 +40,9 @@ describe('a feedback folder', () => {
     const store = await openFake(folder);
     const error = await expectCode(openFake(folder), 'FINCH_IO');
     expect(error.message).toContain('already open in this process');
+    // A terminated worker leaves the lock behind: which file it is, and what to do.
+    expect(error.message).toContain(path.join(folder, lockName));
+    expect(error.message).toMatch(/worker thread.*delete that file/);
     await store.close();
     expect(existsSync(path.join(folder, lockName))).toBe(false);
     await (await openFake(folder)).close();

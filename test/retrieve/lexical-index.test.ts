@@ -55,6 +55,19 @@ describe('LexicalIndex', () => {
     expect([...index.named(text)]).toContain(id);
   });
 
+  it('reads hostile queries in linear time and no further than 8,192 characters', () => {
+    for (const text of [
+      '.'.repeat(1_000_000),
+      `${'.'.repeat(100_000)}x`,
+      '_'.repeat(300_000),
+      'a/'.repeat(200_000),
+    ]) {
+      expect([...index.named(text)]).toEqual([]);
+      index.search(text);
+    }
+    expect([...index.named(`${' '.repeat(10_000)}set_alarm`)]).toEqual([]);
+  });
+
   it('does not take a mere mention of a word for a name', () => {
     expect([...index.named('set the table')]).toEqual([]);
   });

@@ -258,6 +258,37 @@ describe('ToolIndex', () => {
     );
   });
 
+  it('indexes a tool whose schema is nested too deep to be written as JSON', async () => {
+    let schema = {};
+    for (let depth = 0; depth < 20_000; depth += 1)
+      schema = { type: 'object', properties: { a: schema } };
+    const deep: Tool = {
+      ...music[0],
+      id: 'deep',
+      name: 'deep',
+      definition: '{}',
+      parameters: schema,
+    } as Tool;
+    const index = await ToolIndex.build([...music, deep], {
+      encoder: new WordEncoder(),
+      prior: 'none',
+    });
+    expect(index.tokens('deep')).toBeGreaterThan(0);
+    index.close();
+  });
+
+  it.each([
+    { prior: 'metdata' },
+    { ann: { connectivity: 1 } },
+    { annThreshold: 0 },
+    { encoder: {} },
+  ])('refuses the option %j', async (options) => {
+    const bad = { encoder: new WordEncoder(), ...options } as unknown as Parameters<
+      typeof ToolIndex.build
+    >[1];
+    expect((await rejection(ToolIndex.build(music, bad))).code).toBe('FINCH_INVALID_ARGUMENT');
+  });
+
   it('is FINCH_CLOSED after close, and close twice is fine', async () => {
     const index = await ToolIndex.build(music, { encoder: new WordEncoder() });
     index.close();

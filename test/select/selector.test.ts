@@ -371,6 +371,18 @@ describe('the loop', () => {
     expect(() => new Selector({} as { index: ToolIndex })).toThrow(/ToolIndex/);
   });
 
+  it('takes reports of a pinned tool when nothing matched', async () => {
+    const selector = new Selector({
+      index,
+      feedback: memory(),
+      method: 'lexical',
+      pin: ['mail/send_mail'],
+    });
+    const decision = await selector.select('zebra quagga');
+    expect([ids(decision), decision.candidates]).toEqual([['mail/send_mail'], []]);
+    expect((await selector.report(decision.id, 'mail/send_mail', true)).status).toBe('applied');
+  });
+
   it('asks for a store when there is none, and for one of the right dimension', async () => {
     const selector = new Selector({ index });
     const { id } = await selector.select(query);

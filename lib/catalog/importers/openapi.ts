@@ -91,7 +91,7 @@ export function toolsFromOpenApi(
             endpoint,
             deprecated: own(operation, 'deprecated'),
             definition:
-              slices.operation(item.path ?? ['paths', path], method) ?? JSON.stringify(operation),
+              slices.operation(item.path ?? ['paths', path], method) ?? jsonOf(operation, where),
           },
           where,
         ),
@@ -291,4 +291,17 @@ function malformed(where: string, value: unknown, expected: string): FinchError 
     'FINCH_INVALID_ARGUMENT',
     `${where}: found ${kindOf(value)}, expected ${expected}`,
   );
+}
+
+/** A YAML anchor may hold itself, which JSON cannot say. */
+function jsonOf(operation: unknown, where: string): string {
+  try {
+    return JSON.stringify(operation);
+  } catch (cause) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `${where}: the operation holds itself (a recursive YAML anchor); write the recursion as a $ref`,
+      { cause },
+    );
+  }
 }
