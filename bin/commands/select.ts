@@ -1,3 +1,4 @@
+import { scorePlot, writePicture } from '../../lib/evaluate/index.js';
 import {
   type CutRule,
   type Decision,
@@ -31,6 +32,7 @@ Prints the tools for a query, the score each stage gave, and where the list was 
   --floor X                  choose nothing when the best score is below X
   --allow ID,…  --exclude ID,…  --pin ID,…  --group NAME,…
 ${encoderUsage}
+  --plot FILE                the scores and the cut as a picture, .svg or .png
   --json                     the decision record`;
 
 export const select: Command = {
@@ -53,6 +55,7 @@ export const select: Command = {
       exclude: { type: 'string' },
       pin: { type: 'string' },
       group: { type: 'string' },
+      plot: { type: 'string' },
       json: { type: 'boolean', default: false },
       ...encoderOptions,
     });
@@ -86,6 +89,7 @@ export const select: Command = {
         });
     toolIndex.close();
     await encoder.close();
+    if (values.plot !== undefined) await drawPicture(values.plot, decision);
     process.stdout.write(
       values.json ? `${JSON.stringify(decision, null, 2)}\n` : describe(decision),
     );
@@ -123,6 +127,24 @@ export function describe(decision: Decision): string {
       : `pinned, but not there or not allowed: ${pinnedMissing.join(', ')}\n`,
     `\ndecision ${decision.id} (${timing})\n`,
   ].join('');
+}
+
+/** The candidates that the cut looked at, with their scores, gaps and the cut. */
+async function drawPicture(file: string, { query, candidates, cut }: Decision): Promise<void> {
+  if (cut === undefined) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      '--plot: there was no candidate, so there is nothing to draw.',
+    );
+  }
+  const svg = scorePlot({
+    title: query,
+    subtitle: `${cut.rule} cut after ${cut.k} of ${cut.n} candidates`,
+    tools: candidates.slice(0, cut.n).map(({ id, score }) => ({ name: id, score })),
+    cut,
+    similarities: cut.similarities,
+  });
+  await writePicture(file, svg);
 }
 
 async function readQuery(positionals: string[], statePath: string | undefined): Promise<Query> {

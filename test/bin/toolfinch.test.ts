@@ -150,6 +150,16 @@ describe('toolfinch', () => {
     const chart = await toolfinch('select', 'send an email', '--index', 't.finch');
     expect(chart.stdout).toMatch(/send_mail\s+█/);
     expect(chart.stdout).toContain('cut after');
+    const plotted = await toolfinch(
+      'select',
+      'send an email',
+      '--index',
+      't.finch',
+      '--plot',
+      'cut.svg',
+    );
+    expect(plotted.code).toBe(0);
+    expect(await readFile(path.join(folder, 'cut.svg'), 'utf8')).toMatch(/<svg[\s\S]*send_mail/);
     const none = await toolfinch(
       'select',
       'hello there',

@@ -797,6 +797,8 @@ describe('bad arguments', () => {
   test('every function refuses having no arguments at all', async () => {
     const none = new Set(['abiVersion', 'version', 'isa', 'poolThreads', 'cancelCreate']);
     for (const [name, call] of Object.entries(loose)) {
+      // It takes none either, but ends encoding in this process: test/native/exit.test.ts runs it.
+      if (name === 'shutdown') continue;
       if (none.has(name)) expect(call()).toBeDefined();
       else expect((await failure(() => call())).code).toBe('FINCH_INVALID_ARGUMENT');
     }
