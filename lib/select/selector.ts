@@ -214,14 +214,15 @@ export class Selector {
 
     const floor = settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
     const healthy = ranked.semantic.subarray(0, ranked.cut.n);
-    const abstain = Math.max(...healthy) < floor && best.named === undefined;
-    return this.#finish(ranked, retrieved, abstain, vector, base);
+    const relevant = Math.max(...healthy) >= floor || best.named !== undefined;
+    const abstained = relevant ? undefined : best.score >= floor ? 'unhealthy' : 'below-floor';
+    return this.#finish(ranked, retrieved, abstained, vector, base);
   }
 
   #finish(
     ranked: NativeRanked,
     retrieved: readonly Retrieved[],
-    abstain: boolean,
+    abstained: 'unhealthy' | 'below-floor' | undefined,
     vector: Float32Array | undefined,
     base: Base,
   ): Decision {
@@ -230,7 +231,7 @@ export class Selector {
     const pinned = new Set(pins.ids);
     const above = ranked.ids
       .slice(0, ranked.cut.k)
-      .filter((id) => !abstain && !pinned.has(id))
+      .filter((id) => abstained === undefined && !pinned.has(id))
       .map((id) => ({ id, tokens: this.index.tokens(id) }));
     const pinnedTools = pins.ids.map((id) => ({ id, tokens: this.index.tokens(id) }));
     const { kept, overBudget } = withinBudget(pinnedTools, above, settings);
@@ -243,7 +244,7 @@ export class Selector {
         ? 'selected'
         : i >= ranked.cut.n
           ? 'unhealthy'
-          : abstain
+          : abstained !== undefined
             ? 'abstained'
             : over.has(id)
               ? 'budget'
@@ -275,12 +276,7 @@ export class Selector {
         ...(pinned.has(id) ? { pinned: true as const } : {}),
       };
     });
-    const reason: NoneReason = !abstain
-      ? 'over-budget'
-      : (retrieved[0]?.score ?? 0) >=
-          (settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? 0)
-        ? 'unhealthy'
-        : 'below-floor';
+    const reason: NoneReason = abstained ?? 'over-budget';
     return {
       id: decisionId,
       query: base.text,
