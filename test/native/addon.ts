@@ -123,7 +123,8 @@ export function runNode(args: string[], env: Record<string, string> = {}): Promi
         cwd: root,
         env: { ...process.env, ...env },
         encoding: 'utf8',
-        timeout: 240_000,
+        // A hang is killed; a long form has as many times as long.
+        timeout: 240_000 * Math.max(1, tries / 20),
         maxBuffer: 1 << 24,
       },
       (_error, stdout, stderr) =>
