@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/property-seed.ts'],
     // Processes, not threads: a test of the addon that ends a process must not end the others.
     pool: 'forks',
     // Generous: no timing decides a test, and a busy machine is no failure.

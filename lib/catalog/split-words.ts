@@ -25,15 +25,17 @@ export function splitWords(text: string): string[] {
   return words;
 }
 
+// Titlecase letters (one code point that is a capital and a small letter, as in U+01C5) begin words as capitals do.
+const upper = '[\\p{Lu}\\p{Lt}]';
 const lower = '[\\p{Ll}\\p{Lo}\\p{Lm}\\p{M}]';
 const word = new RegExp(
   [
     // URLs, IDs: capitals and a plural s.
-    `\\p{Lu}{2,}s(?!${lower})\\p{Nd}*`,
+    `${upper}{2,}s(?!${lower})\\p{Nd}*`,
     // HTTP of HTTPResponse, V2.
-    `\\p{Lu}+(?!${lower})\\p{Nd}*`,
+    `${upper}+(?!${lower})\\p{Nd}*`,
     // get, Response, sha256, and h264a; a longer word after the digits is one of its own.
-    `\\p{Lu}?${lower}+\\p{Nd}*(?:(?<=\\p{Nd})${lower}{1,2}(?!${lower}))?`,
+    `${upper}?${lower}+\\p{Nd}*(?:(?<=\\p{Nd})${lower}{1,2}(?!${lower}))?`,
     // 3d, 2fa, 404.
     `\\p{Nd}+(?:${lower}{1,2}(?!${lower}))?`,
   ].join('|'),

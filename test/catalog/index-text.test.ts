@@ -35,6 +35,7 @@ describe('splitWords', () => {
     ['SHOUTING_CASE', 'shouting case'],
     ['Straße_öffnenÜber', 'straße öffnen über'],
     ['使用必应搜索', '使用必应搜索'],
+    ['ǅungla_ᾈ', 'ǆungla ᾀ'],
     ['naïveCafé', 'naïve café'],
     ['__init__', 'init'],
     ['A', 'a'],
@@ -48,11 +49,10 @@ describe('splitWords', () => {
   it('loses no letter or digit and invents none', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
-        const kept = (text.match(/[\p{L}\p{Nd}\p{M}]/gu) ?? []).join('').toLowerCase();
+        const kept = (text.match(/[\p{L}\p{Nd}\p{M}]/gu) ?? []).map((c) => c.toLowerCase());
         const words = splitWords(text);
-        // Marks without a letter before them, and titlecase digraphs, are the edges of the classes.
-        const plain = (s: string) => s.replace(/[\p{M}\p{Lt}]/gu, '');
-        expect(plain(words.join(''))).toBe(plain(kept));
+        // A sigma's lower case depends on whether a word ends there.
+        expect(words.join('').replaceAll('ς', 'σ')).toBe(kept.join('').replaceAll('ς', 'σ'));
         for (const word of words) expect(word).not.toMatch(/\s|[_\-./]/);
       }),
       { numRuns: 1000 },
