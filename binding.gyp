@@ -54,8 +54,8 @@
       "defines": ["<!@(node -p \"require('./native/sources.json').nodeDefines.join(' ')\")"],
       "dependencies": ["toolfinch_core"],
       "conditions": [
-        ["target_arch=='x64'", { "dependencies": ["toolfinch_avx2", "toolfinch_avx512"] }],
-        ["target_arch=='arm64'", { "dependencies": ["toolfinch_neon"] }],
+        ["target_arch=='x64'", { "dependencies": ["toolfinch_avx2", "toolfinch_avx512", "toolfinch_avx512vnni", "toolfinch_avx512bf16", "toolfinch_amx"] }],
+        ["target_arch=='arm64'", { "dependencies": ["toolfinch_neon", "toolfinch_neondot", "toolfinch_neoni8mm", "toolfinch_neonbf16"] }],
         ["OS=='linux'", { "ldflags": ["-Wl,--version-script=<(module_root_dir)/native/node/addon.map"], "libraries": ["-ldl", "-lpthread"] }]
       ]
     }
@@ -90,6 +90,48 @@
               "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.avx512.flags.msvc.join(' ')\")"]
             }
           }
+        },
+        {
+          "target_name": "toolfinch_avx512vnni",
+          "type": "static_library",
+          "sources": ["<!@(node -p \"require('./native/sources.json').kernels.avx512vnni.sources.join(' ')\")"],
+          "cflags_cc": ["<!@(node -p \"require('./native/sources.json').kernels.avx512vnni.flags.gnu.join(' ')\")"],
+          "xcode_settings": {
+            "OTHER_CPLUSPLUSFLAGS": ["<!@(node -p \"require('./native/sources.json').kernels.avx512vnni.flags.gnu.join(' ')\")"]
+          },
+          "msvs_settings": {
+            "VCCLCompilerTool": {
+              "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.avx512vnni.flags.msvc.join(' ')\")"]
+            }
+          }
+        },
+        {
+          "target_name": "toolfinch_avx512bf16",
+          "type": "static_library",
+          "sources": ["<!@(node -p \"require('./native/sources.json').kernels.avx512bf16.sources.join(' ')\")"],
+          "cflags_cc": ["<!@(node -p \"require('./native/sources.json').kernels.avx512bf16.flags.gnu.join(' ')\")"],
+          "xcode_settings": {
+            "OTHER_CPLUSPLUSFLAGS": ["<!@(node -p \"require('./native/sources.json').kernels.avx512bf16.flags.gnu.join(' ')\")"]
+          },
+          "msvs_settings": {
+            "VCCLCompilerTool": {
+              "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.avx512bf16.flags.msvc.join(' ')\")"]
+            }
+          }
+        },
+        {
+          "target_name": "toolfinch_amx",
+          "type": "static_library",
+          "sources": ["<!@(node -p \"require('./native/sources.json').kernels.amx.sources.join(' ')\")"],
+          "cflags_cc": ["<!@(node -p \"require('./native/sources.json').kernels.amx.flags.gnu.join(' ')\")"],
+          "xcode_settings": {
+            "OTHER_CPLUSPLUSFLAGS": ["<!@(node -p \"require('./native/sources.json').kernels.amx.flags.gnu.join(' ')\")"]
+          },
+          "msvs_settings": {
+            "VCCLCompilerTool": {
+              "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.amx.flags.msvc.join(' ')\")"]
+            }
+          }
         }
       ]
     }],
@@ -99,6 +141,48 @@
           "target_name": "toolfinch_neon",
           "type": "static_library",
           "sources": ["<!@(node -p \"require('./native/sources.json').kernels.neon.sources.join(' ')\")"]
+        },
+        {
+          "target_name": "toolfinch_neondot",
+          "type": "static_library",
+          "sources": ["<!@(node -p \"require('./native/sources.json').kernels.neondot.sources.join(' ')\")"],
+          "cflags_cc": ["<!@(node -p \"require('./native/sources.json').kernels.neondot.flags.gnu.join(' ')\")"],
+          "xcode_settings": {
+            "OTHER_CPLUSPLUSFLAGS": ["<!@(node -p \"require('./native/sources.json').kernels.neondot.flags.gnu.join(' ')\")"]
+          },
+          "msvs_settings": {
+            "VCCLCompilerTool": {
+              "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.neondot.flags.msvc.join(' ')\")"]
+            }
+          }
+        },
+        {
+          "target_name": "toolfinch_neoni8mm",
+          "type": "static_library",
+          "sources": ["<!@(node -p \"require('./native/sources.json').kernels.neoni8mm.sources.join(' ')\")"],
+          "cflags_cc": ["<!@(node -p \"require('./native/sources.json').kernels.neoni8mm.flags.gnu.join(' ')\")"],
+          "xcode_settings": {
+            "OTHER_CPLUSPLUSFLAGS": ["<!@(node -p \"require('./native/sources.json').kernels.neoni8mm.flags.gnu.join(' ')\")"]
+          },
+          "msvs_settings": {
+            "VCCLCompilerTool": {
+              "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.neoni8mm.flags.msvc.join(' ')\")"]
+            }
+          }
+        },
+        {
+          "target_name": "toolfinch_neonbf16",
+          "type": "static_library",
+          "sources": ["<!@(node -p \"require('./native/sources.json').kernels.neonbf16.sources.join(' ')\")"],
+          "cflags_cc": ["<!@(node -p \"require('./native/sources.json').kernels.neonbf16.flags.gnu.join(' ')\")"],
+          "xcode_settings": {
+            "OTHER_CPLUSPLUSFLAGS": ["<!@(node -p \"require('./native/sources.json').kernels.neonbf16.flags.gnu.join(' ')\")"]
+          },
+          "msvs_settings": {
+            "VCCLCompilerTool": {
+              "AdditionalOptions": ["<!@(node -p \"require('./native/sources.json').kernels.neonbf16.flags.msvc.join(' ')\")"]
+            }
+          }
         }
       ]
     }]

@@ -1,3 +1,4 @@
+import { aSignal } from './check.js';
 import { FinchError } from './errors.js';
 import { binding, type CancelHandle } from './native.js';
 
@@ -6,9 +7,11 @@ export interface AbortOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** @throws FinchError FINCH_ABORTED when the signal has fired */
+/** @throws FinchError FINCH_ABORTED when the signal has fired, FINCH_INVALID_ARGUMENT when it is none */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw aborted(signal);
+  if (signal === undefined) return;
+  aSignal(signal, 'signal');
+  if (signal.aborted) throw aborted(signal);
 }
 
 export function aborted(signal: AbortSignal): FinchError {

@@ -4,17 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import type { PrebuiltTarget } from './package-root.js';
-
-const targets: Readonly<Record<PrebuiltTarget, true>> = {
-  'linux-x64': true,
-  'linux-arm64': true,
-  'linux-x64-musl': true,
-  'linux-arm64-musl': true,
-  'darwin-x64': true,
-  'darwin-arm64': true,
-  'win32-x64': true,
-};
+import { type PrebuiltTarget, prebuiltTargets } from './package-root.js';
 
 /** The binary for a machine, or undefined when there is none. Of this process's machine when nothing is given. */
 export function prebuiltTarget(
@@ -23,7 +13,7 @@ export function prebuiltTarget(
   musl: boolean = platform === 'linux' && usesMusl(),
 ): PrebuiltTarget | undefined {
   const name = `${platform}-${arch}${musl ? '-musl' : ''}`;
-  return Object.hasOwn(targets, name) ? (name as PrebuiltTarget) : undefined;
+  return prebuiltTargets.find((target) => target === name);
 }
 
 /** Whether this process runs on musl (Alpine) rather than glibc: what is mapped decides, not what is installed. */
@@ -88,7 +78,7 @@ function diagnose(error: unknown, attempt: LoadAttempt, machine: string): Diagno
   }
   if (attempt.file === undefined && attempt.target === undefined) {
     return {
-      cause: `there is no binary for ${machine}. Binaries exist for ${Object.keys(targets).join(', ')}.`,
+      cause: `there is no binary for ${machine}. Binaries exist for ${prebuiltTargets.join(', ')}.`,
       mend: rebuild,
     };
   }

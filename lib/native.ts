@@ -29,7 +29,13 @@ export type CancelHandle = Handle<'cancel'>;
 export type TokenizerHandle = Handle<'tokenizer'>;
 export type EncoderHandle = Handle<'encoder'>;
 
+export type IdListHandle = Handle<'id list'>;
+export type CutRuleHandle = Handle<'cut rule'>;
+export type SelectRuleHandle = Handle<'select rule'>;
+export type ResultsHandle = Handle<'results'>;
+
 export type SearchMode = 'auto' | 'exact' | 'ann';
+export type VectorStorage = 'f32' | 'bf16' | 'f16' | 'i8';
 export type BanditForm = 'calibrated' | 'literal' | 'mean';
 export type CutSignal = 'score' | 'similarity';
 
@@ -41,6 +47,14 @@ export interface NativeIndexInfo {
   annBytes: number;
   annCount: number;
   dimension: number;
+  storage: VectorStorage;
+  codeBytes: number;
+  mappedBytes: number;
+}
+
+export interface NativeOpenOptions {
+  map?: boolean;
+  verify?: boolean;
 }
 
 export interface NativeAnnOptions {
@@ -53,6 +67,8 @@ export interface NativeSearchOptions {
   k: number;
   mode?: SearchMode;
   allow?: AllowHandle | undefined;
+  threads?: number | undefined;
+  overfetch?: number | undefined;
 }
 
 /** `count` rows of `k`; row i holds `counts[i]` results, the rest of it is 0. */
@@ -134,6 +150,24 @@ export interface NativeRanked extends NativeArmScores {
   cut: NativeCut;
 }
 
+/** Arrays that `banditScoreInto` fills again and again; entries beyond the number it returns are of an earlier call. */
+export interface NativeArmScoresOut extends NativeArmScores {
+  readonly handle: ResultsHandle;
+}
+
+/** Arrays that `selectInto` and `rankInto` fill again and again. All share one ArrayBuffer: transfer copies. */
+export interface NativeRankingOut extends NativeArmScores {
+  readonly handle: ResultsHandle;
+  keys: Float64Array;
+  semantic: Float32Array;
+  prior: Float32Array;
+  score: Float32Array;
+  semanticRank: Uint32Array;
+  similarities: Float32Array;
+  /** k, kScore, kSimilarity, signal (1 score, 2 similarity, 3 both, 0 neither), gapScore, gapSimilarity, n. */
+  cut: Float64Array;
+}
+
 export interface NativeTokenizerOptions {
   vocabPath: string;
   lowercase: boolean;
@@ -169,8 +203,8 @@ export interface Binding {
   cancelCreate(): CancelHandle;
   cancelSignal(cancel: CancelHandle): void;
 
-  indexCreate(dimension: number): IndexHandle;
-  indexOpen(path: string): Promise<IndexHandle>;
+  indexCreate(dimension: number, options?: { storage?: VectorStorage } | null): IndexHandle;
+  indexOpen(path: string, options?: NativeOpenOptions | null): Promise<IndexHandle>;
   /** Releases the handle's reference; every later use is FINCH_CLOSED, a second close is nothing. */
   indexClose(index: IndexHandle): void;
   indexUpsert(
@@ -202,6 +236,14 @@ export interface Binding {
   /** A copy of the section, or undefined when the file has none of that name. */
   indexBlob(index: IndexHandle, name: string): Uint8Array | undefined;
   indexSnapshot(index: IndexHandle): SnapshotHandle;
+  /** A token for `indexFromShared` in any thread of this process; it does not keep the index alive. */
+  indexShare(index: IndexHandle): string;
+  /** The same native index. FINCH_CLOSED when it is gone, FINCH_INVALID_ARGUMENT for another process's token. */
+  indexFromShared(token: string): IndexHandle;
+  banditShare(bandit: BanditHandle): string;
+  banditFromShared(token: string): BanditHandle;
+  /** Objects with a token that are still there, in the whole process. */
+  sharedCount(): number;
 
   snapshotClose(snapshot: SnapshotHandle): void;
   snapshotVersion(snapshot: SnapshotHandle): number;
@@ -229,6 +271,8 @@ export interface Binding {
     queries: Float32Array,
     options: NativeSearchOptions,
   ): NativeSearchResult;
+  /** How long a search may wait for others to share its pass over the vectors, 0 to 100,000 µs; default 0. Process-wide. */
+  searchSetWait(microseconds: number): void;
   /** a, b: count x dimension. */
   cosine(a: Float32Array, b: Float32Array, dimension: number): Float32Array;
 
@@ -253,6 +297,16 @@ export interface Binding {
     ids: readonly string[],
     priors: Float32Array,
     x: Float32Array,
+    now: number,
+    explore: boolean,
+  ): NativeArmScores;
+  /** List j is ids offsets[j] ... offsets[j + 1] - 1, scored in row j of contexts (lists x dimension). */
+  banditScoreBatch(
+    bandit: BanditHandle,
+    ids: readonly string[],
+    priors: Float32Array,
+    offsets: Float64Array,
+    contexts: Float32Array,
     now: number,
     explore: boolean,
   ): NativeArmScores;
@@ -300,6 +354,54 @@ export interface Binding {
     search: NativeSearchOptions,
     rank: NativeRankOptions,
   ): NativeRanked;
+
+  // The hot path without anything made per call: what is prepared once, and results into the caller's arrays. The same
+  // bits as the calls above.
+
+  /** Ids for `banditScoreInto`, with the priors (default 0.5) of those without feedback. */
+  idListCreate(ids: readonly string[], priors?: Float32Array | null): IdListHandle;
+  cutRuleCreate(options?: NativeCutOptions | null): CutRuleHandle;
+  /** `rank.now` gives way to the argument of each call; an allow set binds the rule to its snapshot. */
+  selectRuleCreate(search: NativeSearchOptions, rank: NativeRankOptions): SelectRuleHandle;
+  /** capacity: 1 to 65,536. */
+  armScoresCreate(capacity: number): NativeArmScoresOut;
+  rankingCreate(capacity: number): NativeRankingOut;
+  /** Returns how many ids the list has; `out` is the handle of `armScoresCreate`'s result. */
+  banditScoreInto(
+    bandit: BanditHandle,
+    ids: IdListHandle,
+    x: Float32Array,
+    now: number,
+    explore: boolean,
+    out: ResultsHandle,
+  ): number;
+  /** Returns k; `cut` has room for the seven numbers of {@link NativeRankingOut.cut}. */
+  truncateInto(
+    scores: Float32Array,
+    embeddings: Float32Array | null,
+    rule: CutRuleHandle,
+    cut: Float64Array,
+  ): number;
+  /** Returns how many candidates there are; `out` is the handle of `rankingCreate`'s result. */
+  rankInto(
+    snapshot: SnapshotHandle,
+    bandit: BanditHandle | null,
+    keys: Float64Array,
+    semantic: Float32Array,
+    x: Float32Array,
+    rule: SelectRuleHandle,
+    now: number,
+    out: ResultsHandle,
+  ): number;
+  /** `rankInto` on what the rule's search finds; `out` needs room for its k. */
+  selectInto(
+    snapshot: SnapshotHandle,
+    bandit: BanditHandle | null,
+    query: Float32Array,
+    rule: SelectRuleHandle,
+    now: number,
+    out: ResultsHandle,
+  ): number;
 
   tokenizerOpen(options: NativeTokenizerOptions): TokenizerHandle;
   tokenize(tokenizer: TokenizerHandle, text: string, maxTokens: number): Int32Array;

@@ -1,24 +1,16 @@
 /**
- * Where this package lies, and the requires that Node, bundlers and file tracers can follow. The ESM form; the CommonJS build
- * takes `scripts/cjs/package-root.ts` in its place, because only one of the two may name `import.meta`.
+ * Where this package lies, and how its addon is loaded from there or from elsewhere.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const require = createRequire(import.meta.url);
-const here = dirname(fileURLToPath(import.meta.url));
+import { here, prebuilt } from './prebuilt.js';
 
 /** The platforms that binaries are made for. */
-export type PrebuiltTarget =
-  | 'linux-x64'
-  | 'linux-arm64'
-  | 'linux-x64-musl'
-  | 'linux-arm64-musl'
-  | 'darwin-x64'
-  | 'darwin-arm64'
-  | 'win32-x64';
+export type PrebuiltTarget = keyof typeof prebuilt;
+
+export const prebuiltTargets = Object.keys(prebuilt) as readonly PrebuiltTarget[];
 
 /** The folder of this package's package.json; where the compiled files lie when a bundler moved them away from it. */
 export function packageRoot(): string {
@@ -37,25 +29,10 @@ export function packageRoot(): string {
 
 /** Loads an addon from a path that only the user knows. */
 export function requireAddon(path: string): unknown {
-  return require(path);
+  return createRequire(join(here, 'package-root.js'))(path);
 }
 
-/** Loads the addon of a platform. The paths are literal, so that a bundler finds and copies the files. */
+/** Loads the addon of a platform. */
 export function requirePrebuilt(target: PrebuiltTarget): unknown {
-  switch (target) {
-    case 'linux-x64':
-      return require('../../../prebuilds/linux-x64/toolfinch.node');
-    case 'linux-arm64':
-      return require('../../../prebuilds/linux-arm64/toolfinch.node');
-    case 'linux-x64-musl':
-      return require('../../../prebuilds/linux-x64-musl/toolfinch.node');
-    case 'linux-arm64-musl':
-      return require('../../../prebuilds/linux-arm64-musl/toolfinch.node');
-    case 'darwin-x64':
-      return require('../../../prebuilds/darwin-x64/toolfinch.node');
-    case 'darwin-arm64':
-      return require('../../../prebuilds/darwin-arm64/toolfinch.node');
-    case 'win32-x64':
-      return require('../../../prebuilds/win32-x64/toolfinch.node');
-  }
+  return prebuilt[target]();
 }

@@ -229,10 +229,7 @@ async function buildTypeScript() {
   rmSync(cjs, { recursive: true, force: true });
   mkdirSync(cjs, { recursive: true });
   cpSync(path.join(root, 'lib'), path.join(cjs, 'lib'), { recursive: true });
-  copyFileSync(
-    path.join(root, 'scripts/cjs/package-root.ts'),
-    path.join(cjs, 'lib/package-root.ts'),
-  );
+  copyFileSync(path.join(root, 'scripts/cjs/prebuilt.ts'), path.join(cjs, 'lib/prebuilt.ts'));
   writeFileSync(path.join(cjs, 'package.json'), '{ "type": "commonjs" }\n');
   writeFileSync(
     path.join(cjs, 'tsconfig.json'),

@@ -34,7 +34,8 @@ const entries = {
   finch_tokenizer_release: [],
   finch_encoder_release: ['encoderClose'],
   finch_index_upsert: ['indexUpsert', 'indexUpsertSync'],
-  finch_search: ['search', 'searchSync'],
+  finch_search: ['searchSync'],
+  finch_search_submit: ['search'],
   finch_select: ['select', 'selectSync'],
   finch_encode_submit: ['encode'],
 };

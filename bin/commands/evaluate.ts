@@ -20,6 +20,7 @@ import {
 } from '../../lib/index.js';
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
+import { checkPlot } from '../output-file.js';
 import { ProgressLine } from '../progress.js';
 
 const usage = `usage: toolfinch evaluate --data FOLDER [--split test]
@@ -58,6 +59,7 @@ export const evaluate: Command = {
     if (values.data === undefined || positionals.length > 0) {
       throw new UsageError('give the dataset with --data FOLDER');
     }
+    await checkPlot(values.plot);
     const whole = await loadDataset(values.data);
     const split = values.split === 'all' ? undefined : values.split;
     const dataset = limited(

@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { FinchError, mergeTools, ToolIndex } from '../../lib/index.js';
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
+import { checkOutput } from '../output-file.js';
 import { printable } from '../printable.js';
 import { ProgressLine } from '../progress.js';
 import { readSources } from '../sources.js';
@@ -40,6 +41,8 @@ export const index: Command = {
     });
     if (files.length === 0 && values.mcp.length === 0) throw new UsageError('no source is given');
 
+    const annThreshold = numberOption('ann-threshold', values['ann-threshold']);
+    await checkOutput('--out', values.out);
     const start = performance.now();
     const tools = mergeTools(
       await readSources({
@@ -52,10 +55,7 @@ export const index: Command = {
     );
     const encoder = await openEncoder(values);
     const progress = new ProgressLine('encoding', 'texts');
-    const options = {
-      encoder,
-      ...given({ annThreshold: numberOption('ann-threshold', values['ann-threshold']) }),
-    };
+    const options = { encoder, ...given({ annThreshold }) };
     const known = !values.fresh && (await exists(values.out));
     const toolIndex = known
       ? await openKnown(values.out, options, values['no-prior'])

@@ -12,6 +12,7 @@ import {
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
 import { feedbackFolder, withFeedback } from '../feedback-folder.js';
+import { checkPlot } from '../output-file.js';
 import { printable } from '../printable.js';
 import { readText } from '../sources.js';
 import { drawDecision } from '../terminal-chart.js';
@@ -74,6 +75,7 @@ export const select: Command = {
       groups: list(values.group),
     }) satisfies SelectOptions;
 
+    await checkPlot(values.plot);
     const encoder = await openEncoder(values);
     const toolIndex = await ToolIndex.open(values.index, { encoder });
     const plain = () => new Selector({ index: toolIndex }).select(query, options);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { aString } from '../check.js';
 import { indexTextRecipe } from './index-text.js';
-import type { Tool } from './tool.js';
+import { checkTool, type Tool } from './tool.js';
 
 /**
  * A key that changes exactly when a tool's embedding may: SHA-256, 64 hexadecimal digits, of the model, the recipe and
@@ -17,6 +18,10 @@ export function contentHash(
   model = '',
   recipe: string = indexTextRecipe(),
 ): string {
+  checkTool(tool, 'tool');
+  aString(text, 'text');
+  aString(model, 'model');
+  aString(recipe, 'recipe');
   const judged = tool.version === undefined ? ['text', text] : ['version', tool.id, tool.version];
   // JSON keeps the parts apart whatever they contain.
   return createHash('sha256')

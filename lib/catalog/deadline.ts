@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import { aSignal, fields, optional } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 /** Options of everything that waits for a server. */
@@ -9,6 +11,7 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
+const anOptions = fields({ signal: optional(aSignal) });
 const longestTimer = 2 ** 31 - 1;
 
 /**
@@ -23,11 +26,12 @@ export async function withDeadline<T>(
   options: WaitOptions,
   work: (signal: AbortSignal, timeoutMs: number) => Promise<T>,
 ): Promise<T> {
+  anOptions(options, `${doing}: options`);
   const { timeoutMs = 30_000, signal } = options;
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0 && timeoutMs <= longestTimer)) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `${doing}: timeoutMs is ${String(timeoutMs)}, expected a number of milliseconds above 0 and at most ${longestTimer}`,
+      `${doing}: timeoutMs is ${kindOf(timeoutMs)}, expected a number of milliseconds above 0 and at most ${longestTimer}`,
     );
   }
   const controller = new AbortController();

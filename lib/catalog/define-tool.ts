@@ -1,5 +1,6 @@
+import { aString, fields, optional } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { kindOf } from './describe-value.js';
 import { toolFromAnthropic } from './importers/anthropic.js';
 import {
   type ImportContext,
@@ -37,6 +38,8 @@ export interface DefineToolOptions {
   readonly source?: string;
 }
 
+const anOptions = fields({ group: optional(aString), source: optional(aString) });
+
 /**
  * Makes a {@link Tool} of an object a host holds in memory: a {@link ToolInput}, or a tool of MCP, OpenAI or Anthropic
  * as it is. The definition is `JSON.stringify(given)`; given a string of JSON, it is that string.
@@ -48,6 +51,7 @@ export function defineTool(
   options: DefineToolOptions = {},
 ): Tool {
   const where = 'defineTool';
+  anOptions(options, `${where}: options`);
   let value: unknown = given;
   if (typeof given === 'string') {
     try {

@@ -1,5 +1,6 @@
+import { aList, anObject, aString, fields, rule } from '../check.js';
+import { excerpt } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { excerpt } from './describe-value.js';
 import { type ConnectMcpOptions, connectMcp, type McpConnection } from './mcp.js';
 import { type McpConfig, readMcpConfig } from './mcp-config.js';
 import { mergeTools } from './merge-tools.js';
@@ -23,6 +24,11 @@ export interface McpImport {
   readonly connections: ReadonlyMap<string, McpConnection>;
 }
 
+const aConfig = fields({
+  servers: rule((value) => value instanceof Map, 'a Map of servers, as readMcpConfig gives it'),
+  disabled: aList(aString),
+});
+
 /**
  * Connects to every server of a configuration at once and lists its tools. `timeoutMs` holds for each step (connecting,
  * listing) of each server.
@@ -35,6 +41,8 @@ export async function importMcpServers(
   config: McpConfig | string,
   options: ImportMcpOptions = {},
 ): Promise<McpImport> {
+  if (typeof config !== 'string') aConfig(config, 'config');
+  anObject(options, 'options');
   const { servers: configured, disabled } =
     typeof config === 'string' ? readMcpConfig(config) : config;
   const settled = await Promise.allSettled(

@@ -1,7 +1,8 @@
 import { parseDocument as parseYamlDocument } from 'yaml';
+import { anObject, aString } from '../check.js';
+import { excerpt, kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { toolFromElement } from './define-tool.js';
-import { excerpt, kindOf } from './describe-value.js';
 import {
   type ImportContext,
   shapeOf,
@@ -57,6 +58,7 @@ const known =
  *   FINCH_DUPLICATE_ID when two tools have the same id
  */
 export function importTools(input: string | Uint8Array, options: ImportOptions = {}): ImportResult {
+  anObject(options, 'options');
   const { format = 'auto', origin = 'input', allowEmpty = false } = options;
   if (format !== 'auto' && !importFormats.includes(format)) {
     throw new FinchError(
@@ -94,6 +96,7 @@ export function importTools(input: string | Uint8Array, options: ImportOptions =
  * @throws FinchError FINCH_INVALID_ARGUMENT when it is none that is known
  */
 export function detectFormat(input: string | Uint8Array, origin = 'input'): ImportFormat {
+  aString(origin, 'origin');
   const document = readDocument(decode(input, origin), origin, 'auto');
   return new Reading(document, 'auto', origin, {}).format();
 }

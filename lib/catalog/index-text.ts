@@ -1,8 +1,9 @@
+import { anObject, aString } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { argumentNames } from './argument-names.js';
-import { kindOf } from './describe-value.js';
 import { splitWords } from './split-words.js';
-import type { Tool } from './tool.js';
+import { checkTool, type Tool } from './tool.js';
 
 export { splitWords } from './split-words.js';
 
@@ -59,6 +60,7 @@ const sideShare = 0.35;
  * @throws FinchError FINCH_INVALID_ARGUMENT for an option out of range
  */
 export function indexText(tool: Tool, options: IndexTextOptions = {}): string {
+  checkTool(tool, 'tool');
   const recipe = checkRecipe(options);
   const budget = recipe.maxCharacters;
   const side = Math.floor(budget * sideShare);
@@ -108,6 +110,7 @@ export interface LexicalFields {
 const longestLexical = 10_000;
 
 export function lexicalFields(tool: Tool): LexicalFields {
+  checkTool(tool, 'tool');
   const { leaf, server } = splitToolName(tool.name);
   return {
     name: leaf,
@@ -120,6 +123,7 @@ export function lexicalFields(tool: Tool): LexicalFields {
 
 /** `mcp__server__tool` as hosts show tools of MCP servers: the leaf and the server. Other names are their own leaf. */
 export function splitToolName(name: string): { leaf: string; server?: string } {
+  aString(name, 'name');
   const match = /^mcp__(.+?)__(.+)$/su.exec(name);
   return match?.[1] === undefined || match[2] === undefined
     ? { leaf: name }
@@ -212,6 +216,7 @@ function endSentence(text: string): string {
 }
 
 function checkRecipe(options: IndexTextOptions): Required<IndexTextOptions> {
+  anObject(options, 'index text: options');
   const parts = options.parts ?? defaults.parts;
   if (!Array.isArray(parts) || parts.length === 0) {
     throw wrong('parts', parts, `an array of ${[...allParts].join(', ')}`);

@@ -1,5 +1,6 @@
+import { aList, anObject, aString, aTable, fields, optional } from '../check.js';
+import { excerpt, kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { excerpt, kindOf } from './describe-value.js';
 import { isRecord, own } from './tool.js';
 
 /** A server that is started as a child process and speaks over its standard streams. */
@@ -37,6 +38,7 @@ export interface McpConfig {
  * @throws FinchError FINCH_INVALID_ARGUMENT for anything else, naming the server and the field
  */
 export function readMcpConfig(text: string): McpConfig {
+  aString(text, 'MCP configuration: the text');
   let root: unknown;
   try {
     root = JSON.parse(stripComments(text.replace(/^\uFEFF/, '')));
@@ -104,6 +106,7 @@ export type McpServerEntry =
 
 /** Reads one entry of `mcpServers`. @throws FinchError FINCH_INVALID_ARGUMENT naming the server and the field */
 export function readMcpServer(name: string, entry: unknown): McpServerConfig {
+  aString(name, 'MCP server: its name');
   const where = `MCP server ${excerpt(name)}`;
   const wrong = (field: string, value: unknown, expected: string): FinchError =>
     new FinchError(
@@ -151,6 +154,14 @@ export function readMcpServer(name: string, entry: unknown): McpServerConfig {
   return { type: type ?? 'auto', url, headers: strings('headers') };
 }
 
+const aStdioServer = fields({
+  command: aString,
+  args: aList(aString),
+  env: aTable(aString),
+  cwd: optional(aString),
+});
+const anHttpServer = fields({ url: aString, headers: aTable(aString) });
+
 /** Where `${NAME}` finds its values; default `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -165,6 +176,20 @@ export function expandMcpServer(
   server: McpServerConfig,
   environment: Environment = process.env,
 ): McpServerConfig {
+  aString(name, 'MCP server: its name');
+  anObject(environment, `MCP server ${excerpt(name)}: environment`);
+  const kinds = { stdio: aStdioServer, http: anHttpServer, sse: anHttpServer, auto: anHttpServer };
+  const kind: unknown = isRecord(server) ? server.type : undefined;
+  if (typeof kind !== 'string' || !Object.hasOwn(kinds, kind)) {
+    const what = isRecord(server)
+      ? `server.type is ${kindOf(kind)}`
+      : `server is ${kindOf(server)}`;
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `MCP server ${excerpt(name)}: ${what}; expected a server of readMcpConfig, of type ${Object.keys(kinds).join(', ')}`,
+    );
+  }
+  kinds[kind as keyof typeof kinds](server, `MCP server ${excerpt(name)}: server`);
   const fillIn = (inside: string): string => {
     const [, variable = '', fallback] =
       /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(inside) ?? [];

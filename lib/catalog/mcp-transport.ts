@@ -1,5 +1,5 @@
+import { excerpt } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { excerpt } from './describe-value.js';
 import type { McpServerConfig } from './mcp-config.js';
 import type { McpSdk } from './mcp-sdk.js';
 

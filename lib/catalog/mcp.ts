@@ -1,6 +1,7 @@
+import { anObject, aString, fields, optional } from '../check.js';
+import { excerpt, kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { type WaitOptions, withDeadline } from './deadline.js';
-import { excerpt, kindOf } from './describe-value.js';
 import { toolFromMcp } from './importers/mcp.js';
 import {
   type Environment,
@@ -80,6 +81,8 @@ export interface McpConnection {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+const anOptions = fields({ environment: optional(anObject), source: optional(aString) });
+
 /**
  * Connects to one MCP server: starts the process (stdio) or opens the session (streamable HTTP, SSE), and initialises.
  *
@@ -93,6 +96,7 @@ export async function connectMcp(
   server: McpServerConfig | McpServerEntry,
   options: ConnectMcpOptions = {},
 ): Promise<McpConnection> {
+  anOptions(options, 'options');
   const config = expandMcpServer(name, readMcpServer(name, server), options.environment);
   const sdk = await loadMcpSdk();
   const kinds = config.type === 'auto' ? (['http', 'sse'] as const) : ([config.type] as const);

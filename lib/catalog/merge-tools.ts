@@ -1,6 +1,7 @@
+import { aList, aString, fields } from '../check.js';
+import { excerpt } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { excerpt } from './describe-value.js';
-import type { Tool } from './tool.js';
+import { checkTool, type Tool } from './tool.js';
 
 /** Tools of one source, named for messages. */
 export interface ToolSource {
@@ -8,6 +9,8 @@ export interface ToolSource {
   readonly origin: string;
   readonly tools: readonly Tool[];
 }
+
+const someSources = aList(fields({ origin: aString, tools: aList(checkTool) }));
 
 /**
  * The tools of several sources as one list, in order.
@@ -17,6 +20,7 @@ export interface ToolSource {
 export function mergeTools(sources: readonly ToolSource[]): Tool[] {
   const origins = new Map<string, { origin: string; index: number }>();
   const merged: Tool[] = [];
+  someSources(sources, 'sources');
   for (const { origin, tools } of sources) {
     tools.forEach((tool, index) => {
       const earlier = origins.get(tool.id);

@@ -1,6 +1,7 @@
+import { aList, anObject, refuse } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { kindOf } from './describe-value.js';
-import type { Tool } from './tool.js';
+import { checkTool, type Tool } from './tool.js';
 
 /** Weight of a tool's provenance, in [0, 1], by its source in lower case. */
 export type SourceWeights = Readonly<Record<string, number>>;
@@ -42,6 +43,15 @@ export function metadataPriors(
   cosineOfNameAndDescription: Float32Array,
   options: PriorOptions = {},
 ): Float32Array {
+  aList(checkTool)(tools, 'metadata prior: tools');
+  anObject(options, 'metadata prior: options');
+  if (!(cosineOfNameAndDescription instanceof Float32Array)) {
+    refuse(
+      cosineOfNameAndDescription,
+      'metadata prior: the cosines',
+      'a Float32Array, one for each tool',
+    );
+  }
   const count = tools.length;
   if (cosineOfNameAndDescription.length !== count) {
     throw new FinchError(
@@ -92,6 +102,7 @@ function sourceWeigher(options: PriorOptions): (tool: Tool, index: number) => nu
       return weight;
     };
   }
+  anObject(sourceWeights, 'metadata prior: sourceWeights');
   const table = new Map<string, number>();
   for (const [source, weight] of Object.entries(sourceWeights)) {
     checkWeight(weight, `the weight of source '${source}'`);

@@ -1,3 +1,5 @@
+import { aString } from '../check.js';
+
 /**
  * The words of a name or a text in lower case: `getHTTPResponse` is get, http, response; `list-user_IDs.v2` is list,
  * user, ids, v2. Splits at everything that is neither letter nor digit, at changes of case and before the last capital
@@ -7,6 +9,7 @@
  * Deterministic, linear in the length of the text.
  */
 export function splitWords(text: string): string[] {
+  aString(text, 'text');
   const words: string[] = [];
   let end = -1;
   for (const match of text.matchAll(word)) {

@@ -1,6 +1,7 @@
+import { aFunction, aString } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { kindOf } from './describe-value.js';
-import type { Tool } from './tool.js';
+import { checkTool, type Tool } from './tool.js';
 
 /** Counts the tokens of a text; a host passes its model's own tokenizer. */
 export type TokenCounter = (text: string) => number;
@@ -16,6 +17,8 @@ const wrapping = 8;
  * @throws FinchError FINCH_INVALID_ARGUMENT when `count` returns anything but a finite number >= 0
  */
 export function estimateTokens(tool: Tool, count: TokenCounter = countTokens): number {
+  checkTool(tool, 'tool');
+  aFunction(count, 'count');
   const { name, description, parameters = noArguments } = tool;
   const tokens: unknown = count(compact({ name, description, parameters }) ?? tool.definition);
   if (typeof tokens !== 'number' || !Number.isFinite(tokens) || tokens < 0) {
@@ -47,6 +50,7 @@ const noArguments = { type: 'object', properties: {} };
  * scripts other than English may come out a third too low.
  */
 export function countTokens(text: string): number {
+  aString(text, 'text');
   let tokens = 0;
   for (const match of text.matchAll(pieces)) {
     const piece = match[0];

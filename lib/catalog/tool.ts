@@ -1,5 +1,6 @@
+import { aList, aString, refuse } from '../check.js';
+import { excerpt, kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
-import { excerpt, kindOf } from './describe-value.js';
 
 /** A JSON Schema given as an object. The boolean schema `true` is carried as `{}`. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -55,6 +56,25 @@ const optionalStrings = [
   'endpoint',
   'version',
 ] as const;
+
+/** @throws FinchError FINCH_INVALID_ARGUMENT for what is no {@link Tool} */
+export function checkTool(value: unknown, name: string): asserts value is Tool {
+  if (!isRecord(value)) refuse(value, name, aTool);
+  for (const field of ['id', 'name', 'description', 'definition'] as const) {
+    if (typeof value[field] !== 'string') refuse(value[field], `${name}.${field}`, aToolString);
+  }
+  for (const field of optionalStrings) {
+    const held = value[field];
+    if (held !== undefined && typeof held !== 'string') {
+      refuse(held, `${name}.${field}`, aToolString);
+    }
+  }
+  if (value.tags !== undefined) aList(aString)(value.tags, `${name}.tags`);
+}
+
+const aTool =
+  "a Tool; make one of your host's object with defineTool, or of a file's text with importTools";
+const aToolString = `a string, as ${aTool.slice(2)}`;
 
 /** The fields of a {@link Tool} before they have been checked. */
 export interface ToolFields {

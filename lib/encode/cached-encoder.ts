@@ -1,7 +1,14 @@
 import { throwIfAborted } from '../abort.js';
+import { aFunction, fields, optional } from '../check.js';
 import { FinchError } from '../errors.js';
 import { withAbort } from './abort.js';
-import { checkEncodeArguments, type EncodeOptions, type Encoder } from './encoder.js';
+import {
+  checkEncodeArguments,
+  checkEncoder,
+  type EncodeOptions,
+  type Encoder,
+  encodeChecked,
+} from './encoder.js';
 import { Lifetime } from './lifetime.js';
 import { VectorCache, vectorKey } from './vector-cache.js';
 
@@ -23,6 +30,8 @@ export interface CacheStatistics {
   entries: number;
   bytes: number;
 }
+
+const anOptions = fields({ cache: optional(fields({ read: aFunction, write: aFunction })) });
 
 /** One call of the inner encoder, and those who wait for it. */
 interface Batch {
@@ -50,6 +59,8 @@ export class CachedEncoder implements Encoder {
 
   /** Takes `encoder` over: closing this one closes it. */
   constructor(encoder: Encoder, options: CachedEncoderOptions = {}) {
+    checkEncoder(encoder, 'encoder');
+    anOptions(options, 'options');
     if (options.cache !== undefined && options.maxBytes !== undefined) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
@@ -152,14 +163,8 @@ export class CachedEncoder implements Encoder {
 
   #start(keys: readonly string[], texts: readonly string[], kind: 'query' | 'tool'): Batch {
     const controller = new AbortController();
-    const result = this.#inner.encode(texts, { signal: controller.signal, kind }).then((rows) => {
-      if (rows.length !== keys.length * this.dimension) {
-        throw new FinchError(
-          'FINCH_DIMENSION',
-          `the encoder ${this.model} gave ${rows.length} numbers for ${keys.length} texts; expected ` +
-            `${this.dimension} for each`,
-        );
-      }
+    const encoding = encodeChecked(this.#inner, texts, { signal: controller.signal, kind });
+    const result = encoding.then((rows) => {
       for (const [i, key] of keys.entries()) {
         this.#cache.write(key, rows.subarray(i * this.dimension, (i + 1) * this.dimension));
       }

@@ -1,3 +1,5 @@
+import { aSignal, fields, optional } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 /** What a text is: some models mark queries and documents with different prefixes. */
@@ -53,15 +55,20 @@ export async function encodeChecked(
 }
 
 /** Refuses what is no encoder, saying what is missing. */
-export function checkEncoder(encoder: unknown): asserts encoder is Encoder {
+export function checkEncoder(
+  encoder: unknown,
+  name = 'options.encoder',
+): asserts encoder is Encoder {
   const { encode, dimension, model } = (encoder ?? {}) as Partial<Encoder>;
   if (typeof encode === 'function' && Number.isInteger(dimension) && typeof model === 'string')
     return;
   throw new FinchError(
     'FINCH_INVALID_ARGUMENT',
-    'options.encoder is no encoder; expected { model: string, dimension: integer, encode(texts), close() }, such as await defaultEncoder()',
+    `${name} is no encoder; expected { model: string, dimension: integer, encode(texts), close() }, such as await defaultEncoder()`,
   );
 }
+
+const anOptions = fields({ signal: optional(aSignal) });
 
 /** Refuses anything but an array of strings and known options, naming the first offender. */
 export function checkEncodeArguments(texts: readonly string[], options: EncodeOptions): void {
@@ -79,11 +86,12 @@ export function checkEncodeArguments(texts: readonly string[], options: EncodeOp
       );
     }
   }
+  anOptions(options, 'options');
   const kind: unknown = options.kind;
   if (kind !== undefined && kind !== 'query' && kind !== 'tool') {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `kind is ${JSON.stringify(kind)}; expected 'query' or 'tool'`,
+      `kind is ${kindOf(kind)}; expected 'query' or 'tool'`,
     );
   }
 }

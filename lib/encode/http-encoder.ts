@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { aborted, throwIfAborted } from '../abort.js';
+import { aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { checkEncodeArguments, type EncodeOptions, type Encoder } from './encoder.js';
 import { BadReply, excerpt, parseEmbeddings, readBody, retryAfter } from './http-response.js';
@@ -75,6 +77,7 @@ export class HttpEncoder implements Encoder {
   #dimension: number | undefined;
 
   private constructor(options: HttpEncoderOptions) {
+    checkOptions(options);
     this.#options = { ...options };
     this.relevanceFloor = options.relevanceFloor;
     this.#limits = limitsOf(options);
@@ -378,6 +381,34 @@ function reasonOf(error: unknown): string {
   return typeof inner === 'string' ? inner : error instanceof Error ? error.message : String(error);
 }
 
+const anOptions = fields({
+  revision: optional(aString),
+  encodingFormat: optional(
+    rule((value) => value === 'float' || value === 'base64', "'float' or 'base64'"),
+  ),
+  relevanceFloor: optional(aNumber),
+  queryPrefix: optional(aString),
+  toolPrefix: optional(aString),
+  signal: optional(aSignal),
+});
+
+function checkOptions(options: HttpEncoderOptions): void {
+  anOptions(options, 'options');
+  const { apiKey, headers } = options as { apiKey?: unknown; headers?: unknown };
+  const isTable = typeof headers === 'object' && headers !== null;
+  const areStrings = isTable && Object.values(headers).every((value) => typeof value === 'string');
+  if (
+    (apiKey !== undefined && typeof apiKey !== 'string') ||
+    (headers !== undefined && !areStrings)
+  ) {
+    // What they hold may be a secret: it is not repeated.
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      'apiKey or headers are of another type; expected a string, and an object of strings',
+    );
+  }
+}
+
 function endpointOf(baseUrl: string): URL {
   let url: URL;
   try {
@@ -429,7 +460,7 @@ function limitsOf(options: HttpEncoderOptions): Limits {
     if (!Number.isInteger(value) || value < least || value > most) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `${name} is ${String(value)}; expected a whole number from ${least} to ${most}`,
+        `${name} is ${kindOf(value)}; expected a whole number from ${least} to ${most}`,
       );
     }
     taken[name] = value;
@@ -442,7 +473,7 @@ function limitsOf(options: HttpEncoderOptions): Limits {
     if (value !== undefined && !(Number.isInteger(value) && value >= 1 && value <= 65536)) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `${name} is ${String(value)}; expected a whole number from 1 to 65536`,
+        `${name} is ${kindOf(value)}; expected a whole number from 1 to 65536`,
       );
     }
   }

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { throwIfAborted } from '../abort.js';
+import { anObject } from '../check.js';
 import { FinchError } from '../errors.js';
 
 /** The manifest's format that this release reads and `training/` writes. */
@@ -228,6 +229,7 @@ export async function readModelFolder(
   folder: string,
   options: ModelFolderOptions = {},
 ): Promise<ModelFolder> {
+  anObject(options, 'options');
   const { verify = true, signal } = options;
   throwIfAborted(signal);
   if (typeof folder !== 'string' || folder === '') {

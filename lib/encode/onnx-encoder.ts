@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { throwIfAborted } from '../abort.js';
+import { anObject, aString, fields, optional } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import {
   type Binding,
@@ -89,6 +91,7 @@ export class OnnxEncoder implements Encoder {
    *   model), FINCH_DIMENSION (the model's output is not the manifest's), FINCH_CORRUPT (vocabulary), FINCH_ABORTED.
    */
   static async open(folder: string, options: OnnxEncoderOptions = {}): Promise<OnnxEncoder> {
+    anObject(options, 'options');
     const { signal, batchSize } = options;
     if (
       batchSize !== undefined &&
@@ -96,7 +99,7 @@ export class OnnxEncoder implements Encoder {
     ) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `batchSize is ${String(batchSize)}; expected a whole number from 1 to 1024`,
+        `batchSize is ${kindOf(batchSize)}; expected a whole number from 1 to 1024`,
       );
     }
     const model = await readModelFolder(folder, { verify: options.verify, signal });
@@ -237,6 +240,8 @@ export class OnnxEncoder implements Encoder {
 /** The name of the embedded model's folder under the package's `models/`. */
 export const defaultModel = 'all-minilm-l6-v2';
 
+const anOptions = fields({ models: optional(aString) });
+
 /**
  * Opens the model that comes with the package.
  *
@@ -246,6 +251,7 @@ export const defaultModel = 'all-minilm-l6-v2';
 export async function defaultEncoder(
   options: OnnxEncoderOptions & { models?: string } = {},
 ): Promise<OnnxEncoder> {
+  anOptions(options, 'options');
   const { models = path.join(packageRoot(), 'models'), ...rest } = options;
   return OnnxEncoder.open(path.join(models, defaultModel), rest);
 }

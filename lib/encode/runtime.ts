@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { aList, aString, fields, optional } from '../check.js';
 import { FinchError } from '../errors.js';
 import { packageRoot } from '../package-root.js';
 
@@ -40,6 +41,14 @@ function resolvePackage(from: readonly string[]): string | undefined {
   return undefined;
 }
 
+const anOptions = fields({
+  runtimePath: optional(aString),
+  from: optional(aList(aString)),
+  platform: optional(aString),
+  arch: optional(aString),
+  env: optional(fields({ TOOLFINCH_ONNXRUNTIME: optional(aString) })),
+});
+
 /**
  * Finds the onnxruntime library that runs encoders: `runtimePath`, else the variable TOOLFINCH_ONNXRUNTIME, else the
  * one that the optional peer `onnxruntime-node` carries for this system.
@@ -48,6 +57,7 @@ function resolvePackage(from: readonly string[]): string | undefined {
  * @throws FinchError FINCH_DEVICE, which says what was looked for and what to install.
  */
 export function findRuntime(options: RuntimeOptions = {}): string {
+  anOptions(options, 'options');
   const { platform = process.platform, arch = process.arch, env = process.env } = options;
   const named: ReadonlyArray<readonly [string, string | undefined]> = [
     ['the option runtimePath', options.runtimePath],

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { aString, refuse } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { EvictionQueue, type Place } from '../eviction-queue.js';
 import type { EncodeKind } from './encoder.js';
@@ -38,7 +40,7 @@ export class VectorCache {
     if (!(Number.isFinite(maxBytes) && maxBytes >= 0)) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `maxBytes is ${String(maxBytes)}; expected a number of bytes, 0 or more`,
+        `maxBytes is ${kindOf(maxBytes)}; expected a number of bytes, 0 or more`,
       );
     }
     this.maxBytes = maxBytes;
@@ -60,6 +62,13 @@ export class VectorCache {
   read(key: string, out: Float32Array, offset: number): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
+    const fits = out instanceof Float32Array && Number.isInteger(offset) && offset >= 0;
+    if (!fits || offset + entry.vector.length > out.length) {
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        `out and offset give no room for ${entry.vector.length} numbers; expected a Float32Array and a place in it`,
+      );
+    }
     this.#order.touch(entry.place);
     out.set(entry.vector, offset);
     return true;
@@ -67,6 +76,8 @@ export class VectorCache {
 
   /** Keeps a copy of `vector`. */
   write(key: string, vector: Float32Array): void {
+    aString(key, 'key');
+    if (!(vector instanceof Float32Array)) refuse(vector, 'vector', 'a Float32Array');
     this.delete(key);
     const cost = costOf(key, vector.length);
     if (cost > this.maxBytes) return;

@@ -1,3 +1,5 @@
+import { aList, aNumber, anObject } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 /** A mean with its bootstrap confidence interval: low <= mean <= high for all but very skewed samples. */
@@ -16,6 +18,8 @@ export interface BootstrapOptions {
   readonly seed?: number | undefined;
 }
 
+const someNumbers = aList(aNumber);
+
 /**
  * Means with percentile bootstrap intervals (Efron 1979). Rows are resampled whole, so the columns of one call share
  * their resamples. To compare two methods on the same queries, pass the differences as a column: the methods differ
@@ -30,10 +34,12 @@ export function bootstrapMeans(
   columns: readonly (readonly number[])[],
   options: BootstrapOptions = {},
 ): Estimate[] {
+  aList(someNumbers)(columns, 'bootstrapMeans: columns');
+  anObject(options, 'bootstrapMeans: options');
   const { resamples = 1000, confidence = 0.95, seed = 1 } = options;
   if (!Number.isInteger(resamples) || resamples < 1)
     throw wrong('resamples', resamples, '1 or more');
-  if (!(confidence > 0 && confidence < 1))
+  if (typeof confidence !== 'number' || !(confidence > 0 && confidence < 1))
     throw wrong('confidence', confidence, 'above 0, below 1');
   if (!Number.isSafeInteger(seed)) throw wrong('seed', seed, 'an integer');
   const rows = columns[0]?.length ?? 0;
@@ -88,9 +94,9 @@ function mulberry32(seed: number): () => number {
   };
 }
 
-function wrong(what: string, value: number, expected: string): FinchError {
+function wrong(what: string, value: unknown, expected: string): FinchError {
   return new FinchError(
     'FINCH_INVALID_ARGUMENT',
-    `bootstrapMeans: ${what} is ${value}; expected ${expected}`,
+    `bootstrapMeans: ${what} is ${kindOf(value)}; expected ${expected}`,
   );
 }

@@ -1,3 +1,4 @@
+import { aList, aNumber } from '../check.js';
 import { FinchError } from '../errors.js';
 
 /** Means over queries for k = 1 … depth: element k − 1 belongs to k. Both rise with k. */
@@ -40,6 +41,8 @@ export function rankingCurve(
  * @throws FinchError FINCH_INVALID_ARGUMENT when k is outside the curve
  */
 export function curveAt(values: readonly number[], k: number): number {
+  aList(aNumber)(values, 'curveAt: values');
+  aNumber(k, 'curveAt: k');
   if (!(k >= 0 && k <= values.length)) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { excerpt, kindOf } from '../catalog/describe-value.js';
 import { importTools } from '../catalog/import-tools.js';
 import { isRecord, own, type Tool } from '../catalog/tool.js';
+import { aList, aString, fields, optional } from '../check.js';
+import { excerpt, kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { maxRelevance } from './metrics.js';
 
@@ -31,6 +32,10 @@ export interface Dataset {
   readonly warnings: readonly string[];
 }
 
+const someQueries = aList(fields({ split: aString, kind: optional(aString) }));
+const aDataset = fields({ name: aString, queries: someQueries, unanswerable: someQueries });
+const aChoice = fields({ split: optional(aString), kind: optional(aString) });
+
 /**
  * Reads a folder of evaluation data:
  *
@@ -46,6 +51,7 @@ export interface Dataset {
  * FINCH_UNKNOWN_ID (a table names a query or tool that is not there), FINCH_DUPLICATE_ID; the message names file and line
  */
 export async function loadDataset(folder: string): Promise<Dataset> {
+  aString(folder, 'folder');
   const { tools, warnings } = await readTools(folder);
   const queries = await readQueries(join(folder, 'queries.jsonl'));
   const gold = await readQrels(join(folder, 'qrels.tsv'), queries, tools);
@@ -88,8 +94,11 @@ export async function loadDataset(folder: string): Promise<Dataset> {
  */
 export function selectQueries(
   dataset: Dataset,
-  { split, kind }: { readonly split?: string | undefined; readonly kind?: string | undefined },
+  options: { readonly split?: string | undefined; readonly kind?: string | undefined },
 ): Dataset {
+  aDataset(dataset, 'dataset');
+  aChoice(options, 'options');
+  const { split, kind } = options;
   const fits = (query: DatasetQuery): boolean =>
     (split === undefined || query.split === split) && (kind === undefined || query.kind === kind);
   const queries = dataset.queries.filter(fits);

@@ -1,7 +1,9 @@
+import { aFunction, aList, anObject, aString, fields } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { type BootstrapOptions, bootstrapMeans, type Estimate } from './bootstrap.js';
 import { countEach, type RankingCurve, rankingCurve } from './curve.js';
-import { type Gold, goldPositions, goldSize, ndcgAtK } from './metrics.js';
+import { aGold, type Gold, goldPositions, goldSize, ndcgAtK } from './metrics.js';
 import { type RunOptions, runQueries } from './run-queries.js';
 
 /** What an evaluation needs of a query. */
@@ -10,6 +12,9 @@ export interface LabelledQuery {
   /** The right tools; none of relevance > 0 for a query that no tool answers. */
   readonly gold: Gold;
 }
+
+const someQueries = aList(fields({ id: aString, gold: aGold }));
+const someIds = aList(aString);
 
 export interface RankingOptions extends RunOptions, BootstrapOptions {
   /** The k of NDCG, recall and completeness, an integer >= 1. Default 10. */
@@ -64,14 +69,21 @@ export async function evaluateRanking<Q extends LabelledQuery>(
   rank: (query: Q) => readonly string[] | Promise<readonly string[]>,
   options: RankingOptions = {},
 ): Promise<RankingEvaluation> {
-  const { k = 10, depth = Math.max(50, k) } = options;
+  someQueries(queries, 'queries');
+  aFunction(rank, 'rank');
+  anObject(options, 'options');
+  const { k = 10 } = options;
   if (!Number.isInteger(k) || k < 1) {
-    throw new FinchError('FINCH_INVALID_ARGUMENT', `k is ${k}; expected an integer of 1 or more`);
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `k is ${kindOf(k)}; expected an integer of 1 or more`,
+    );
   }
+  const { depth = Math.max(50, k) } = options;
   if (!Number.isInteger(depth) || depth < k) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `depth is ${depth}; expected an integer of at least k = ${k}`,
+      `depth is ${kindOf(depth)}; expected an integer of at least k = ${k}`,
     );
   }
   const answerable = queries.filter((query) => goldSize(query.gold) > 0);
@@ -79,7 +91,9 @@ export async function evaluateRanking<Q extends LabelledQuery>(
   const perQuery = await runQueries(
     answerable,
     async (query): Promise<RankingResult> => {
-      const ranking = (await rank(query)).slice(0, depth);
+      const given = await rank(query);
+      about(query, () => someIds(given, 'what rank gave'));
+      const ranking = given.slice(0, depth);
       return about(query, () => {
         const positions = goldPositions(ranking, query.gold);
         const gold = goldSize(query.gold);
@@ -169,11 +183,15 @@ export async function evaluateCut<Q extends LabelledQuery>(
   select: (query: Q) => readonly string[] | Promise<readonly string[]>,
   options: RunOptions & BootstrapOptions = {},
 ): Promise<CutEvaluation> {
+  someQueries(queries, 'queries');
+  aFunction(select, 'select');
+  anObject(options, 'options');
   if (!queries.some((query) => goldSize(query.gold) > 0)) throw noQueries(queries.length);
   const all = await runQueries(
     queries,
     async (query) => {
       const kept = await select(query);
+      about(query, () => someIds(kept, 'what select gave'));
       const gold = goldSize(query.gold);
       if (gold === 0) return { id: query.id, k: kept.length, gold, found: 0 };
       const found = about(query, () => goldPositions(kept, query.gold).length);

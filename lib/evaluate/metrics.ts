@@ -1,3 +1,5 @@
+import { aList, aString, fields, refuse, rule } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 /**
@@ -5,6 +7,17 @@ import { FinchError } from '../errors.js';
  * relevant, larger = better; 0 to {@link maxRelevance}). A set counts as relevance 1 for each member.
  */
 export type Gold = ReadonlyMap<string, number> | ReadonlySet<string>;
+
+/** Refuses what is neither a set nor a map, in this or another realm. */
+export const aGold = rule(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { has?: unknown }).has === 'function' &&
+    Symbol.iterator in value,
+  'a Set of tool ids, or a Map from tool id to relevance',
+);
+const aSelection = fields({ kept: aList(aString), gold: aGold });
 
 /** The largest relevance: gains 2^rel − 1 stay exact sums in float64 far below overflow. */
 export const maxRelevance = 32;
@@ -102,7 +115,11 @@ export function adaptiveCompleteness(selections: Iterable<KeptTools>): AdaptiveC
   let queries = 0;
   let complete = 0;
   let kept = 0;
+  if (typeof selections?.[Symbol.iterator] !== 'function') {
+    refuse(selections, 'adaptiveCompleteness: selections', 'an array, or another iterable');
+  }
   for (const selection of selections) {
+    aSelection(selection, `adaptiveCompleteness: selection ${queries}`);
     queries += 1;
     kept += selection.kept.length;
     const relevance = relevanceOf(selection.gold);
@@ -155,6 +172,7 @@ function positionsIn(ranking: readonly string[], relevance: ReadonlyMap<string, 
 }
 
 function* entriesOf(gold: Gold): Generator<[string, number]> {
+  aGold(gold, 'gold');
   if ('get' in gold) yield* gold;
   else for (const id of gold) yield [id, 1];
 }
@@ -163,10 +181,11 @@ function* entriesOf(gold: Gold): Generator<[string, number]> {
 function relevanceOf(gold: Gold): Map<string, number> {
   const relevance = new Map<string, number>();
   for (const [id, value] of entriesOf(gold)) {
-    if (!(value >= 0 && value <= maxRelevance)) {
+    aString(id, 'an id of gold');
+    if (typeof value !== 'number' || !(value >= 0 && value <= maxRelevance)) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `the relevance of '${id}' is ${value}; expected a number from 0 to ${maxRelevance}`,
+        `the relevance of '${id}' is ${kindOf(value)}; expected a number from 0 to ${maxRelevance}`,
       );
     }
     if (value > 0) relevance.set(id, value);
@@ -181,6 +200,7 @@ function relevanceOf(gold: Gold): Map<string, number> {
 }
 
 function checkUnique(ranking: readonly string[]): void {
+  aList(aString)(ranking, 'the ranking');
   if (new Set(ranking).size === ranking.length) return;
   const seen = new Set<string>();
   for (const [i, id] of ranking.entries()) {
@@ -194,8 +214,11 @@ function checkUnique(ranking: readonly string[]): void {
   }
 }
 
-function checkK(k: number): void {
-  if (!Number.isInteger(k) || k < 1) {
-    throw new FinchError('FINCH_INVALID_ARGUMENT', `k is ${k}; expected an integer of 1 or more`);
+function checkK(k: unknown): void {
+  if (!Number.isInteger(k) || (k as number) < 1) {
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `k is ${kindOf(k)}; expected an integer of 1 or more`,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
+import { aList, aNumber, aString, fields, optional } from '../check.js';
 import { FinchError } from '../errors.js';
 
 export interface PngOptions {
@@ -9,6 +10,8 @@ export interface PngOptions {
   /** Font files (.ttf, .otf) to use in place of the system's; the first is the default. */
   readonly fontFiles?: readonly string[];
 }
+
+const anOptions = fields({ scale: optional(aNumber), fontFiles: optional(aList(aString)) });
 
 interface Rendered {
   readonly width: number;
@@ -34,13 +37,10 @@ export async function writePicture(
   svg: string,
   options: PngOptions = {},
 ): Promise<void> {
-  const ending = extname(path).toLowerCase();
-  if (ending !== '.svg' && ending !== '.png') {
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      `${path}: pictures are written as .svg or .png, by the end of the name; found '${ending}'`,
-    );
-  }
+  aString(path, 'path');
+  aString(svg, 'svg');
+  anOptions(options, 'options');
+  const ending = pictureEnding(path);
   const content = ending === '.svg' ? svg : await renderPng(svg, options);
   const beside = `${path}.${randomUUID()}.tmp`;
   try {
@@ -54,11 +54,32 @@ export async function writePicture(
 }
 
 /**
+ * Whether {@link writePicture} can draw what a path asks for, without drawing or writing it.
+ *
+ * @throws FinchError FINCH_INVALID_ARGUMENT, FINCH_DEVICE, as {@link writePicture}
+ */
+export async function checkPicture(path: string): Promise<void> {
+  if (pictureEnding(path) === '.svg') return;
+  await checkFonts(await loadResvg(), { loadSystemFonts: true }, undefined);
+}
+
+function pictureEnding(path: string): '.svg' | '.png' {
+  const ending = extname(path).toLowerCase();
+  if (ending === '.svg' || ending === '.png') return ending;
+  throw new FinchError(
+    'FINCH_INVALID_ARGUMENT',
+    `${path}: pictures are written as .svg or .png, by the end of the name; found '${ending}'`,
+  );
+}
+
+/**
  * The bytes of a PNG of an SVG of this package, on a white ground. Drawing runs off the event loop.
  *
  * @throws FinchError as {@link writePicture}
  */
 export async function renderPng(svg: string, options: PngOptions = {}): Promise<Uint8Array> {
+  aString(svg, 'svg');
+  anOptions(options, 'options');
   const { scale = 2, fontFiles } = options;
   if (!(scale > 0 && scale <= 8)) {
     throw new FinchError('FINCH_INVALID_ARGUMENT', `scale is ${scale}; expected above 0, up to 8`);

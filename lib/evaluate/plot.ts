@@ -1,3 +1,4 @@
+import { aList, aNumber, aString, fields, optional } from '../check.js';
 import { FinchError } from '../errors.js';
 import { axes, type Box, roundStep, scale, ticks, tickText } from './axes.js';
 import {
@@ -44,6 +45,15 @@ export interface EvaluationPlot {
   };
 }
 
+const aPlot = fields({
+  title: aString,
+  subtitle: optional(aString),
+  series: aList(fields({ name: aString, values: aList(aNumber) })),
+  measure: optional(aString),
+  points: optional(aList(fields({ name: aString, k: aNumber, value: aNumber }))),
+  distribution: optional(fields({ name: aString, counts: aList(aNumber) })),
+});
+
 const width = 1200;
 const height = 560;
 
@@ -53,6 +63,7 @@ const height = 560;
  * @throws FinchError FINCH_INVALID_ARGUMENT (no series, an empty one, no count), FINCH_NOT_FINITE (a value)
  */
 export function evaluationPlot(plot: EvaluationPlot): string {
+  aPlot(plot, 'evaluationPlot: plot');
   const { series, points = [], distribution, measure = 'Recall@k' } = plot;
   if (series.length === 0) throw invalid('there is no series; pass one curve or more');
   for (const { name, values } of series) {

@@ -1,4 +1,6 @@
 import { aborted, throwIfAborted } from '../abort.js';
+import { aFunction } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 export interface RunOptions {
@@ -26,9 +28,10 @@ export async function runQueries<Q, R>(
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `concurrency is ${concurrency}; expected an integer of 1 or more`,
+      `concurrency is ${kindOf(concurrency)}; expected an integer of 1 or more`,
     );
   }
+  if (onProgress !== undefined) aFunction(onProgress, 'onProgress');
   throwIfAborted(signal);
   const results = new Array<R>(queries.length);
   let next = 0;

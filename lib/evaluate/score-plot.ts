@@ -1,3 +1,4 @@
+import { aList, aNumber, aString, fields, optional } from '../check.js';
 import { FinchError } from '../errors.js';
 import { type Box, roundStep, type Scale, scale, ticks, tickText } from './axes.js';
 import { heading } from './plot.js';
@@ -17,6 +18,17 @@ export interface ScorePlot {
   readonly maxRows?: number;
 }
 
+const aPlot = fields({
+  title: aString,
+  subtitle: optional(aString),
+  tools: aList(fields({ name: aString, score: aNumber })),
+  cut: fields({ k: aNumber, kScore: aNumber, kSimilarity: aNumber }),
+  similarities: optional((value, name) => {
+    if (!ArrayBuffer.isView(value)) aList(aNumber)(value, name);
+  }),
+  maxRows: optional(aNumber),
+});
+
 const width = 1200;
 const rowHeight = 26;
 const top = 128;
@@ -29,6 +41,7 @@ const top = 128;
  * FINCH_NOT_FINITE (a score or similarity)
  */
 export function scorePlot(plot: ScorePlot): string {
+  aPlot(plot, 'scorePlot: plot');
   const { tools, cut, maxRows = 40 } = plot;
   check(plot, maxRows);
   const rows = Math.min(

@@ -1,3 +1,4 @@
+import { anObject, aString, fields } from '../check.js';
 import {
   type BanditHandle,
   type Binding,
@@ -38,7 +39,17 @@ export type BanditBinding = Pick<
   | 'banditArms'
   | 'banditSerialize'
   | 'banditDeserialize'
+  | 'banditShare'
+  | 'banditFromShared'
 >;
+
+/** Stands for a bandit in messages to this process's workers; may be cloned. */
+export interface SharedBandit {
+  readonly token: string;
+  readonly options: Readonly<BanditOptions>;
+}
+
+const aShare = fields({ token: aString, options: anObject });
 
 /** One arm per tool with feedback, natively: the estimate of which tools really work, and in which contexts. */
 export class Bandit implements BanditState, Disposable {
@@ -48,10 +59,27 @@ export class Bandit implements BanditState, Disposable {
   readonly #binding: BanditBinding;
 
   /** @throws FinchError FINCH_INVALID_ARGUMENT (an option out of its range), FINCH_DEVICE (no addon). */
-  constructor(options: BanditOptions, binding: BanditBinding = loadedBinding()) {
+  constructor(options: BanditOptions, binding: BanditBinding = loadedBinding(), token?: string) {
     this.options = { ...options };
     this.#binding = binding;
-    this.handle = binding.banditCreate(this.options);
+    this.handle =
+      token === undefined ? binding.banditCreate(this.options) : binding.banditFromShared(token);
+  }
+
+  /**
+   * The bandit that {@link share} stands for, without a copy: what one thread reports, all see. For bandits that are not
+   * kept by a {@link FeedbackStore}, which must see every report itself.
+   *
+   * @throws FinchError FINCH_CLOSED when it is gone, FINCH_INVALID_ARGUMENT for anything but a share of this process.
+   */
+  static fromShared(shared: SharedBandit, binding: BanditBinding = loadedBinding()): Bandit {
+    aShare(shared, 'shared');
+    return new Bandit(shared.options, binding, shared.token);
+  }
+
+  /** For {@link fromShared} in a worker of this process. It does not keep the bandit alive: keep this object. */
+  share(): SharedBandit {
+    return { token: this.#binding.banditShare(this.handle), options: this.options };
   }
 
   /**

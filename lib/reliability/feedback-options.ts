@@ -1,3 +1,5 @@
+import { aFunction, aString, optional } from '../check.js';
+import { kindOf, shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { Bandit, type BanditOptions, type BanditState } from './bandit.js';
 import type { SyncPolicy } from './feedback-log.js';
@@ -27,7 +29,10 @@ export interface FeedbackOptions<B extends BanditState = Bandit> {
   onCorruption?: 'fail' | 'cut' | undefined;
   /** Makes the bandit; the native one when left out. */
   createBandit?: ((options: BanditOptions) => B) | undefined;
-  /** Unix milliseconds, finite; default `Date.now`. What gives anything else fails the call that asked. */
+  /**
+   * Unix milliseconds, finite; default `Date.now`. What gives anything else fails the call that asked. It may step back:
+   * see `FeedbackStore.now`.
+   */
   now?: (() => number) | undefined;
 }
 
@@ -55,6 +60,8 @@ export function feedbackLimits<B extends BanditState>(options: FeedbackOptions<B
       'options.bandit is missing; expected { bandit: { dimension: encoder.dimension } }',
     );
   }
+  optional(aString)(options.model, 'options.model');
+  optional(aFunction)(options.createBandit, 'options.createBandit');
   const limits = { ...defaults };
   for (const name of Object.keys(defaults) as Array<keyof FeedbackLimits>) {
     const value = options[name] ?? defaults[name];
@@ -62,7 +69,7 @@ export function feedbackLimits<B extends BanditState>(options: FeedbackOptions<B
     if (!Number.isSafeInteger(value) || value < least) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `${name} is ${String(value)}; expected a whole number of at least ${least}`,
+        `${name} is ${kindOf(value)}; expected a whole number of at least ${least}`,
       );
     }
     limits[name] = value;
@@ -74,13 +81,13 @@ export function feedbackLimits<B extends BanditState>(options: FeedbackOptions<B
   if (sync !== 'each' && sync !== 'none' && !isInterval) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `sync is ${JSON.stringify(sync)}; expected 'each', 'none' or { intervalMs: whole milliseconds }`,
+      `sync is ${shown(sync)}; expected 'each', 'none' or { intervalMs: whole milliseconds }`,
     );
   }
   if (onCorruption !== 'fail' && onCorruption !== 'cut') {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `onCorruption is ${JSON.stringify(onCorruption)}; expected 'fail' or 'cut'`,
+      `onCorruption is ${shown(onCorruption)}; expected 'fail' or 'cut'`,
     );
   }
   return limits;

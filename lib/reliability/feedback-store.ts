@@ -13,7 +13,9 @@ import {
   checkPriors,
   checkTime,
 } from './check-feedback.js';
+import { MonotoneClock } from './clock.js';
 import { DecisionWindow, reportKey } from './decision-window.js';
+import type { FeedbackHealth } from './feedback-health.js';
 import { FeedbackLog } from './feedback-log.js';
 import {
   checkMeta,
@@ -71,31 +73,6 @@ export interface ReportResult {
   durable: boolean;
 }
 
-export interface FeedbackHealth {
-  /** Whether reports are being stored. */
-  durable: boolean;
-  /** Why not. */
-  reason: string | undefined;
-  /** The folder, absolute; undefined in memory. */
-  path: string | undefined;
-  /** The latest record's number. */
-  sequence: number;
-  /** Decisions that may be reported on. */
-  decisions: number;
-  /** Reports remembered. */
-  reports: number;
-  /** Records not yet written. */
-  waiting: number;
-  /** Outcomes accepted that are in memory only, because the disk refuses. */
-  unsaved: number;
-  logBytes: number;
-  snapshot: { sequence: number; created: number; bytes: number } | undefined;
-  /** What was cut off at opening. */
-  recovered: readonly Recovery[];
-  /** The latest failure to write a snapshot, until one succeeds. */
-  compactionError: string | undefined;
-}
-
 // Below this, a log is as quick to replay as a snapshot to read.
 const closeCompactBytes = 1024 * 1024;
 
@@ -112,7 +89,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   readonly bandit: B;
   readonly dimension: number;
   readonly #limits: FeedbackLimits;
-  readonly #now: () => number;
+  readonly #clock: MonotoneClock;
   readonly #meta: string;
   readonly #folder: string | undefined;
   readonly #window: DecisionWindow;
@@ -141,7 +118,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     this.bandit = bandit;
     this.dimension = options.bandit.dimension;
     this.#limits = limits;
-    this.#now = checkedClock(options.now ?? Date.now);
+    this.#clock = new MonotoneClock(checkedClock(options.now ?? Date.now));
     this.#meta = feedbackMeta(options.bandit, options.model);
     this.#nextCompaction = limits.compactBytes;
     this.#folder = place?.folder;
@@ -149,8 +126,10 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     const snapshot = place?.snapshot;
     this.#window = new DecisionWindow(limits, snapshot?.decisions, snapshot?.reports);
     if (snapshot !== undefined) {
-      const { sequence, created, bytes } = snapshot;
+      const { sequence, created, bytes, reports } = snapshot;
       this.#snapshot = { sequence, created, bytes };
+      this.#clock.notBefore(created);
+      for (const { time } of reports.values()) this.#clock.notBefore(time);
     }
   }
 
@@ -234,7 +213,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   decide(decision: Decision): string {
     this.#checkOpen();
     checkFields(decision, 'decision', '{ x, toolIds, priors }');
-    const { id = randomUUID(), x, toolIds, priors, time = this.#now() } = decision;
+    const { id = randomUUID(), x, toolIds, priors, time = this.now() } = decision;
     checkId(id, 'id');
     checkContext(x, this.dimension);
     checkIds(toolIds, 'toolIds');
@@ -259,6 +238,15 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     stored.sequence = this.#logDecision(stored);
     this.#window.add(stored);
     return id;
+  }
+
+  /**
+   * The store's clock, Unix milliseconds: `options.now`, except that it goes back neither while the store is open nor
+   * behind the outcomes in its folder. After a step back it goes on from there at the clock's pace until that has
+   * caught up.
+   */
+  now(): number {
+    return this.#clock.now();
   }
 
   /** A kept decision and which of its tools were reported on; undefined when it is unknown or forgotten. */
@@ -289,10 +277,11 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
    */
   async report(report: Report): Promise<ReportResult> {
     checkFields(report, 'report', '{ decisionId, toolId, outcome }');
-    const { decisionId, toolId, outcome, at = this.#now() } = report;
+    const { decisionId, toolId, outcome, at: ended } = report;
     checkId(decisionId, 'decisionId');
     checkId(toolId, 'toolId');
-    checkTime(at, 'at');
+    if (ended !== undefined) checkTime(ended, 'at');
+    const at = ended === undefined ? this.now() : this.#clock.at(ended);
     this.#checkOpen();
     const status = rewardOf(outcome) === undefined ? 'recorded' : 'applied';
     if (this.#mustWait()) await this.#ready();
@@ -313,7 +302,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
       toolId,
       outcome,
       at,
-      time: this.#now(),
+      time: this.now(),
       prior,
       x,
     };
@@ -339,7 +328,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     checkIds(toolIds, 'toolIds');
     this.#checkOpen();
     if (this.#mustWait()) await this.#ready();
-    await this.#write({ type: 'drop', time: this.#now(), toolIds: [...toolIds] });
+    await this.#write({ type: 'drop', time: this.now(), toolIds: [...toolIds] });
   }
 
   /**
@@ -505,6 +494,8 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
     let outcomes: OutcomeRecord[] = [];
     for (const [i, record] of records.entries()) {
       const sequence = first + i;
+      // A decision's time may be the caller's own.
+      if (record.type !== 'decision') this.#clock.notBefore(record.time);
       if (record.type === 'outcome') {
         outcomes.push(record);
         const { decisionId, toolId, time } = record;
@@ -537,7 +528,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   #capture(sequence: number): SnapshotState {
     return {
       sequence,
-      created: this.#now(),
+      created: this.now(),
       meta: this.#meta,
       bandit: this.bandit.serialize(),
       decisions: this.#window.decisions,

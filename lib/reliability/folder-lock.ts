@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { link, mkdir, readFile, rmdir, stat, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
@@ -11,23 +11,58 @@ interface Holder {
   host: string;
   /** Tells a process from a later one with its number: boot and start time, where the system says them. */
   start: string | undefined;
+  /** The thread that runs the holder's JavaScript, and its start time; where the system says them. */
+  thread?: string | undefined;
   token: string;
 }
 
 export const lockName = 'feedback.lock';
 const takeoverName = 'feedback.lock.takeover';
 const takeoverMs = 10_000;
+// How often, 10 ms apart, a thread of this process is looked for: the system lists an ended one for a moment longer.
+const threadLooks = 5;
 
 /** The start of a process: Linux's boot id and start tick; undefined elsewhere or when there is no such process. */
 export function processStart(pid: number): string | undefined {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // Field 22, counted after the name, which is in brackets and may hold anything.
-    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
-    return `${boot}/${fields[19]}`;
+    return `${boot}/${startTick(`/proc/${pid}/stat`)}`;
   } catch {
     return undefined;
+  }
+}
+
+function startTick(file: string): string {
+  const line = readFileSync(file, 'utf8');
+  // Field 22, counted after the name, which is in brackets and may hold anything.
+  return String(line.slice(line.lastIndexOf(')') + 2).split(' ')[19]);
+}
+
+/** The calling thread, as Linux's thread id and start tick; undefined elsewhere. */
+export function thisThread(): string | undefined {
+  try {
+    // Synchronous, so it is this thread that asks and not one of the pool.
+    const [pid, , id] = readlinkSync('/proc/thread-self').split('/');
+    // A /proc of another process namespace tells of others.
+    if (pid !== String(process.pid)) return undefined;
+    return `${id}/${startTick(`/proc/self/task/${id}/stat`)}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether a thread of a living process has ended. Node ends a worker's thread only once the file operations that it began
+ * are done, so nothing of the holder writes any more.
+ */
+function isThreadGone({ pid, start, thread }: Holder): boolean {
+  const match = /^(\d+)\/(\d+)$/.exec(thread ?? '');
+  // A process whose threads cannot be seen must not look as if it had none.
+  if (match === null || start === undefined || processStart(pid) !== start) return false;
+  try {
+    return startTick(`/proc/${pid}/task/${match[1]}/stat`) !== match[2];
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH';
   }
 }
 
@@ -39,7 +74,7 @@ function isAlive(holder: Holder): boolean {
   }
   if (holder.start === undefined) return true;
   const start = processStart(holder.pid);
-  return start === undefined || start === holder.start;
+  return (start === undefined || start === holder.start) && !isThreadGone(holder);
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -47,8 +82,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * One process at a time in a feedback folder; its threads are one to the lock. The lock is a file that appears with its content; one left by a process
- * that died on this host is taken over.
+ * One store at a time in a feedback folder. The lock is a file that appears with its content; one left by a process that
+ * died on this host is taken over, and, on Linux, one left by a thread of a living process.
  */
 export class FolderLock {
   readonly #file: string;
@@ -67,9 +102,11 @@ export class FolderLock {
       pid: process.pid,
       host: hostname(),
       start: processStart(process.pid),
+      thread: thisThread(),
       token,
     };
     const draft = `${file}.${token}`;
+    let looks = 1;
     try {
       await writeFile(draft, `${JSON.stringify(mine)}\n`, { flag: 'wx' });
       try {
@@ -85,7 +122,10 @@ export class FolderLock {
           if (!held) return new FolderLock(file, token);
           const holder = await readHolder(file);
           if (holder !== undefined && (holder.host !== mine.host || isAlive(holder))) {
-            throw heldError(file, holder, mine);
+            const ending = holder.pid === mine.pid && holder.thread !== mine.thread;
+            if (!ending || looks++ >= threadLooks) throw heldError(file, holder, mine);
+            await sleep(10);
+            continue;
           }
           if (attempt > 200) {
             throw new FinchError(
@@ -148,12 +188,16 @@ function heldError(file: string, holder: Holder, mine: Holder): FinchError {
     );
   }
   const leftBehind =
-    `The lock is ${file}. A worker thread that was terminated before it closed its store leaves it behind until the ` +
-    'process ends: if no store has the folder open, delete that file, and close the store before terminate()';
+    holder.thread !== undefined
+      ? `The lock is ${file}`
+      : `The lock is ${file}. A worker thread that was terminated before it closed its store leaves it behind until ` +
+        'the process ends: if no store has the folder open, delete that file, and close the store before terminate()';
   return new FinchError(
     'FINCH_IO',
     holder.pid === mine.pid
-      ? `the feedback folder is already open in this process (${mine.pid}); close that store, or share it. ${leftBehind}`
+      ? `the feedback folder is already open in this process (${mine.pid}${
+          holder.thread === mine.thread ? '' : ', in another thread'
+        }); close that store, or share it. ${leftBehind}`
       : `the feedback folder is held by process ${holder.pid}; close its store, or use another folder. ${leftBehind}`,
   );
 }

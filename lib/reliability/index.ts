@@ -1,10 +1,16 @@
 /** Which tools really work: the bandit, and durable feedback for it. */
-export { Bandit, type BanditBinding, type BanditOptions, type BanditState } from './bandit.js';
+export {
+  Bandit,
+  type BanditBinding,
+  type BanditOptions,
+  type BanditState,
+  type SharedBandit,
+} from './bandit.js';
+export type { FeedbackHealth } from './feedback-health.js';
 export type { SyncPolicy } from './feedback-log.js';
 export type { FeedbackOptions } from './feedback-options.js';
 export {
   type Decision as FeedbackDecision,
-  type FeedbackHealth,
   FeedbackStore,
   type Report,
   type ReportResult,

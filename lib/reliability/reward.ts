@@ -1,3 +1,4 @@
+import { shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 /** How a tool's execution ended. */
@@ -24,7 +25,7 @@ export function rewardOf(outcome: Outcome): number | undefined {
     default:
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `outcome is ${JSON.stringify(outcome)}; expected 'success', 'error', 'timeout' or 'cancelled'`,
+        `outcome is ${shown(outcome)}; expected 'success', 'error', 'timeout' or 'cancelled'`,
       );
   }
 }

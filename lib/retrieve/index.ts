@@ -1,5 +1,5 @@
 /** Retrieval: exact and ANN search on the native core, BM25, and both on one scale. */
-export type { SearchMode } from '../native.js';
+export type { SearchMode, VectorStorage } from '../native.js';
 export type { Progress } from './encode-all.js';
 export type { PriorRule } from './index-priors.js';
 export { type LexicalHit, LexicalIndex } from './lexical-index.js';
@@ -21,8 +21,10 @@ export {
   type AnnOptions,
   type FileSection,
   type Hit,
+  type OpenOptions,
   type SearchOptions,
   Snapshot,
   VectorIndex,
   type VectorIndexInfo,
+  type VectorIndexOptions,
 } from './vector-index.js';

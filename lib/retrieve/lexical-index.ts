@@ -1,5 +1,6 @@
 import MiniSearch from 'minisearch';
 import { type LexicalFields, splitWords } from '../catalog/index-text.js';
+import { aString, fields as shape } from '../check.js';
 import { stopWords } from './stop-words.js';
 
 export interface LexicalHit {
@@ -11,6 +12,14 @@ export interface LexicalHit {
 interface Document extends LexicalFields {
   readonly id: string;
 }
+
+const someFields = shape({
+  name: aString,
+  words: aString,
+  description: aString,
+  parameters: aString,
+  group: aString,
+});
 
 /** Words of a query beyond this many add nothing but time: the rarest would be among the first in practice. */
 const maxQueryWords = 64;
@@ -35,6 +44,8 @@ export class LexicalIndex {
   }
 
   upsert(id: string, fields: LexicalFields): void {
+    aString(id, 'id');
+    someFields(fields, 'fields');
     this.remove(id);
     const document = { id, ...fields };
     this.#documents.set(id, document);
@@ -64,6 +75,7 @@ export class LexicalIndex {
    * (`getHTTPResponse` is get, http, response), plural `s` is dropped, English stop words are ignored.
    */
   search(text: string): LexicalHit[] {
+    aString(text, 'text');
     const words = [...new Set(splitWords(text.slice(0, maxQueryCharacters)))].slice(
       0,
       maxQueryWords,
@@ -78,6 +90,7 @@ export class LexicalIndex {
    * the name as it is written, two words or more, stands in the text (`use set_alarm please`, `mcp__clock__set_alarm`).
    */
   named(text: string): ReadonlySet<string> {
+    aString(text, 'text');
     text = text.slice(0, maxQueryCharacters);
     const found = new Set<string>();
     const add = (name: string) => {

@@ -1,4 +1,6 @@
 import { throwIfAborted } from '../abort.js';
+import { anObject, aString, fields, optional, refuse, rule } from '../check.js';
+import { kindOf, shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { binding, type SearchMode } from '../native.js';
 import type { LexicalHit } from './lexical-index.js';
@@ -50,6 +52,11 @@ const namedBonus = 0.3;
 const overFetch = 4;
 const minFetch = 64;
 
+const aQuery = fields({
+  text: aString,
+  vector: optional(rule((value) => value instanceof Float32Array, 'a Float32Array')),
+});
+
 /**
  * The n best candidates for a query, best first.
  *
@@ -65,17 +72,21 @@ export async function retrieve(
   query: RetrieveQuery,
   options: RetrieveOptions,
 ): Promise<Retrieved[]> {
+  if (typeof index?.snapshot !== 'function') refuse(index, 'index', 'a ToolIndex');
+  if (typeof snapshot?.rank !== 'function') refuse(snapshot, 'snapshot', 'index.snapshot()');
+  aQuery(query, 'query');
+  anObject(options, 'options');
   const { n, method = 'hybrid', signal } = options;
   if (!['hybrid', 'dense', 'lexical'].includes(method)) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `method is ${String(method)}; expected hybrid, dense or lexical.`,
+      `method is ${shown(method)}; expected hybrid, dense or lexical.`,
     );
   }
   if (!Number.isInteger(n) || n < 1 || n > 65_536) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `n is ${n}; expected an integer number of candidates from 1 to 65,536.`,
+      `n is ${kindOf(n)}; expected an integer number of candidates from 1 to 65,536.`,
     );
   }
   throwIfAborted(signal);

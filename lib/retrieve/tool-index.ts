@@ -7,7 +7,9 @@ import {
   lexicalFields,
 } from '../catalog/index-text.js';
 import { estimateTokens } from '../catalog/tokens.js';
-import type { Tool } from '../catalog/tool.js';
+import { checkTool, type Tool } from '../catalog/tool.js';
+import { aFunction, aList, anObject, aString, fields, optional } from '../check.js';
+import { kindOf, shown } from '../describe-value.js';
 import { checkEncoder, type Encoder } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
 import { inTurns } from '../in-turns.js';
@@ -17,12 +19,14 @@ import { readToolSections, writeToolSections } from './index-sections.js';
 import { LexicalIndex } from './lexical-index.js';
 import {
   type AnnOptions,
+  type OpenOptions,
   type Snapshot,
   VectorIndex,
   type VectorIndexInfo,
+  type VectorIndexOptions,
 } from './vector-index.js';
 
-export interface ToolIndexOptions {
+export interface ToolIndexOptions extends VectorIndexOptions {
   /** Text to vectors. Queries must be encoded by the same model. */
   encoder: Encoder;
   /** What of a tool is embedded. Kept with the index: an index file remembers the recipe it was built with. */
@@ -37,11 +41,15 @@ export interface ToolIndexOptions {
   ann?: Omit<AnnOptions, 'signal'>;
 }
 
+const anOptions = fields({ indexText: optional(anObject), ann: optional(anObject) });
+
 export interface ChangeOptions {
   signal?: AbortSignal | undefined;
   /** Called as texts are encoded. */
   onProgress?: (progress: Progress) => void;
 }
+
+const aChange = fields({ onProgress: optional(aFunction) });
 
 /** What a change did to the catalogue. */
 export interface ChangeSummary {
@@ -80,6 +88,7 @@ export class ToolIndex implements Disposable {
   #changing: Promise<unknown> = Promise.resolve();
 
   private constructor(vectors: VectorIndex, options: ToolIndexOptions) {
+    anOptions(options, 'options');
     this.encoder = options.encoder;
     this.indexText = options.indexText ?? {};
     this.prior = options.prior ?? 'metadata';
@@ -97,19 +106,19 @@ export class ToolIndex implements Disposable {
     ) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `ann is ${JSON.stringify(options.ann)}; expected connectivity from 2 to 128, and expansionAdd and expansionSearch from 1 to 65,536.`,
+        `ann is ${shown(options.ann)}; expected connectivity from 2 to 128, and expansionAdd and expansionSearch from 1 to 65,536.`,
       );
     }
     if (this.prior !== 'metadata' && this.prior !== 'none') {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `prior is ${JSON.stringify(options.prior)}; expected 'metadata' or 'none'.`,
+        `prior is ${shown(options.prior)}; expected 'metadata' or 'none'.`,
       );
     }
-    if (!(this.#annThreshold >= 1)) {
+    if (typeof this.#annThreshold !== 'number' || !(this.#annThreshold >= 1)) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `annThreshold is ${options.annThreshold}; expected a number of tools, 1 or more, or Infinity to always search exactly.`,
+        `annThreshold is ${kindOf(options.annThreshold)}; expected a number of tools, 1 or more, or Infinity to always search exactly.`,
       );
     }
   }
@@ -120,28 +129,30 @@ export class ToolIndex implements Disposable {
     options: ToolIndexOptions & ChangeOptions,
   ): Promise<ToolIndex> {
     checkEncoder(options?.encoder);
-    const index = new ToolIndex(VectorIndex.create(options.encoder.dimension), options);
+    const vectors = VectorIndex.create(options.encoder.dimension, options);
     try {
+      const index = new ToolIndex(vectors, options);
+      indexTextRecipe(index.indexText);
       await index.upsert(tools, options);
       return index;
     } catch (error) {
-      index.close();
+      vectors.close();
       throw error;
     }
   }
 
   /**
-   * Opens an index file.
+   * Opens an index file. With `map`, its vectors are shared with the other processes that opened it so.
    *
    * @throws FinchError FINCH_IO, FINCH_CORRUPT, FINCH_VERSION; FINCH_INVALID_ARGUMENT when the file was built by another
    * model than the encoder's
    */
   static async open(
     path: string,
-    options: Omit<ToolIndexOptions, 'indexText' | 'prior'>,
+    options: Omit<ToolIndexOptions, 'indexText' | 'prior' | 'storage'> & OpenOptions,
   ): Promise<ToolIndex> {
     checkEncoder(options?.encoder);
-    const vectors = await VectorIndex.open(path);
+    const vectors = await VectorIndex.open(path, options);
     try {
       const { meta, entries } = await readToolSections(path, vectors);
       const { encoder } = options;
@@ -244,6 +255,7 @@ export class ToolIndex implements Disposable {
   /** Makes the catalogue equal to `tools`: adds, replaces and removes, embedding only texts that are new. */
   sync(tools: readonly Tool[], options: ChangeOptions = {}): Promise<ChangeSummary> {
     return this.#exclusively(() => {
+      aList(checkTool)(tools, 'tools');
       const wanted = new Set(tools.map((tool) => tool.id));
       const gone = this.ids().filter((id) => !wanted.has(id));
       return this.#apply(tools, gone, options);
@@ -268,7 +280,7 @@ export class ToolIndex implements Disposable {
     if (entry === undefined) {
       throw new FinchError(
         'FINCH_UNKNOWN_ID',
-        `there is no tool ${JSON.stringify(id)} in this index of ${this.count}.`,
+        `there is no tool ${shown(id)} in this index of ${this.count}.`,
       );
     }
     return entry;
@@ -285,8 +297,10 @@ export class ToolIndex implements Disposable {
     gone: readonly string[],
     options: ChangeOptions,
   ): Promise<ChangeSummary> {
+    aChange(options, 'options');
     throwIfAborted(options.signal);
-    refuseStrangers(tools);
+    aList(checkTool)(tools, 'tools');
+    aList(aString)(gone, 'ids');
     refuseDuplicates(tools.map((tool) => tool.id));
     refuseDuplicates(gone);
     for (const id of gone) this.#entry(id);
@@ -382,16 +396,6 @@ export class ToolIndex implements Disposable {
   [Symbol.dispose](): void {
     this.close();
   }
-}
-
-function refuseStrangers(tools: readonly Tool[]): void {
-  tools.forEach((tool, i) => {
-    if (typeof tool?.id === 'string' && typeof tool.definition === 'string') return;
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      `tools[${i}] is not a Tool; make tools of your host's objects with defineTool, or of a file's text with importTools.`,
-    );
-  });
 }
 
 function refuseDuplicates(ids: readonly string[]): void {

@@ -1,4 +1,5 @@
 import { type AbortOptions, withCancel } from '../abort.js';
+import { anObject } from '../check.js';
 import { FinchError } from '../errors.js';
 import {
   type AllowHandle,
@@ -9,6 +10,7 @@ import {
   type NativeRankOptions,
   type SearchMode,
   type SnapshotHandle,
+  type VectorStorage,
 } from '../native.js';
 
 /** One row found by a search. `score` is the cosine, in [-1, 1] up to rounding. */
@@ -26,6 +28,33 @@ export interface SearchOptions extends AbortOptions {
   mode?: SearchMode;
   /** Ids that may be returned. An empty list allows nothing; ids that are not in the index are ignored. */
   allow?: Iterable<string> | AllowSet | undefined;
+  /** Threads that may work on this search, 1 or more. Left out: as many as there are where the work is worth sharing. */
+  threads?: number | undefined;
+  /** With a storage other than `f32`: how many candidates are rescored, k at least. Left out: 4 k + 32. */
+  overfetch?: number | undefined;
+}
+
+export interface VectorIndexOptions {
+  /**
+   * What exact search scans: the float32 vectors themselves (`f32`, default) or a smaller copy of them (half the bytes
+   * for `bf16` and `f16`, a quarter for `i8`), whose best candidates are rescored from float32. Scores stay float32 dot
+   * products; a row whose smaller copy is not among the best `overfetch` is missed.
+   */
+  storage?: VectorStorage;
+}
+
+export interface OpenOptions {
+  /**
+   * Leaves the vectors in the file, mapped read-only (default false): processes that map the same file share its memory,
+   * and opening copies none of it. Changes are made in memory as ever. A file renamed over it changes nothing; one that
+   * is shortened or written in place meanwhile may end the process.
+   */
+  map?: boolean;
+  /**
+   * With `map`: false opens without reading the vectors, for files that were verified before (default true: every byte
+   * is checked). Damaged vectors then give wrong scores instead of FINCH_CORRUPT.
+   */
+  verify?: boolean;
 }
 
 export interface AnnOptions extends AbortOptions {
@@ -47,6 +76,11 @@ export interface VectorIndexInfo {
   readonly vectorBytes: number;
   readonly annBytes: number;
   readonly annCount: number;
+  readonly storage: VectorStorage;
+  /** Bytes of the copy in `storage`, 0 for `f32`. */
+  readonly codeBytes: number;
+  /** Bytes that lie in a mapped file, beside vectorBytes and codeBytes. */
+  readonly mappedBytes: number;
 }
 
 /** A named section of an index file; names are 1 to 63 bytes. */
@@ -212,7 +246,8 @@ export class Snapshot implements Disposable {
       options.allow === undefined
         ? undefined
         : asAllowSet(options.allow).bind(this.#owner, this).allow;
-    return { k: options.k, mode: options.mode ?? 'auto', allow } as const;
+    const { k, mode = 'auto', threads, overfetch } = options;
+    return { k, mode, allow, threads, overfetch } as const;
   }
 
   #hits(found: { counts: Uint32Array; keys: Float64Array; scores: Float32Array }): Hit[] {
@@ -261,14 +296,32 @@ export class VectorIndex implements Disposable {
     this.dimension = binding().indexInspect(handle).dimension;
   }
 
-  /** An empty index. @param dimension 1 to 65,536. */
-  static create(dimension: number): VectorIndex {
-    return new VectorIndex(binding().indexCreate(dimension));
+  /** An empty index. @param dimension 1 to 65,536. @throws FinchError FINCH_INVALID_ARGUMENT */
+  static create(dimension: number, options: VectorIndexOptions = {}): VectorIndex {
+    return new VectorIndex(binding().indexCreate(dimension, options));
   }
 
-  /** @throws FinchError FINCH_IO, FINCH_CORRUPT, FINCH_VERSION */
-  static async open(path: string): Promise<VectorIndex> {
-    return new VectorIndex(await binding().indexOpen(path));
+  /** Its storage is the file's. @throws FinchError FINCH_IO, FINCH_CORRUPT, FINCH_VERSION, FINCH_INVALID_ARGUMENT */
+  static async open(path: string, options: OpenOptions = {}): Promise<VectorIndex> {
+    return new VectorIndex(await binding().indexOpen(path, options));
+  }
+
+  /**
+   * The index that {@link share} gave the token for, without a copy: what one thread changes, all see. Close it on its
+   * own; the native index goes when the last thread has closed (or dropped) it.
+   *
+   * @throws FinchError FINCH_CLOSED when the index is gone, FINCH_INVALID_ARGUMENT for anything but a token of this process
+   */
+  static fromShared(token: string): VectorIndex {
+    return new VectorIndex(binding().indexFromShared(token));
+  }
+
+  /**
+   * A token for {@link fromShared} in a worker of this process: a short string, for `workerData` or `postMessage`. It does
+   * not keep the index alive: keep this object until the worker has answered.
+   */
+  share(): string {
+    return binding().indexShare(this.#handle);
   }
 
   /**
@@ -302,6 +355,7 @@ export class VectorIndex implements Disposable {
    * thousands of rows. Calling again rebuilds and compacts.
    */
   buildAnn(options: AnnOptions = {}): Promise<void> {
+    anObject(options, 'options');
     const { signal, ...native } = options;
     return withCancel(signal, (cancel) => binding().indexBuildAnn(this.#handle, native, cancel));
   }

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { throwIfAborted } from '../abort.js';
+import { anObject } from '../check.js';
+import { shown } from '../describe-value.js';
 import { encodeChecked } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
 import type { NativeRanked } from '../native.js';
+import { checkedClock } from '../reliability/check-feedback.js';
+import { MonotoneClock } from '../reliability/clock.js';
 import type { FeedbackStore, Outcome, ReportResult } from '../reliability/feedback-store.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
@@ -66,7 +70,7 @@ export interface SelectorOptions extends SelectSettings {
   index: ToolIndex;
   /** Where outcomes are kept; without it nothing is learnt and `report` is FINCH_INVALID_ARGUMENT. */
   feedback?: FeedbackStore;
-  /** The clock, Unix milliseconds. */
+  /** Unix milliseconds, finite; default the feedback store's clock, without a store `Date.now`. It may step back. */
   now?: () => number;
 }
 
@@ -86,12 +90,20 @@ export class Selector {
   readonly index: ToolIndex;
   readonly feedback: FeedbackStore | undefined;
   readonly #settings: SelectSettings;
-  readonly #now: () => number;
+  readonly #clock: { now(): number };
 
   constructor(options: SelectorOptions) {
+    anObject(options, 'options');
     const { index, feedback, now, ...settings } = options;
     if (typeof index?.snapshot !== 'function') {
       throw invalid('index', index, 'a ToolIndex, made by ToolIndex.build or ToolIndex.open');
+    }
+    if (feedback !== undefined && typeof feedback?.decide !== 'function') {
+      throw invalid(
+        'feedback',
+        feedback,
+        'a FeedbackStore, made by FeedbackStore.open or FeedbackStore.memory',
+      );
     }
     if (feedback !== undefined && feedback.dimension !== index.encoder.dimension) {
       throw new FinchError(
@@ -103,7 +115,7 @@ export class Selector {
     this.index = index;
     this.feedback = feedback;
     this.#settings = settings;
-    this.#now = now ?? Date.now;
+    this.#clock = now === undefined ? (feedback ?? Date) : new MonotoneClock(checkedClock(now));
   }
 
   /**
@@ -136,7 +148,7 @@ export class Selector {
       );
     }
     const kind = typeof outcome === 'boolean' ? (outcome ? 'success' : 'error') : outcome;
-    const report = { decisionId, toolId, outcome: kind, at: this.#now() };
+    const report = { decisionId, toolId, outcome: kind, at: this.#clock.now() };
     const result = await this.feedback.report(report);
     if (reported.hasSubscribers) reported.publish({ ...report, result });
     return result;
@@ -182,37 +194,57 @@ export class Selector {
           encodeChecked(this.index.encoder, [text], { kind: 'query', signal }),
         )
       : undefined;
+    const rule = () => ({
+      now: this.#clock.now(),
+      explore: settings.explore ?? true,
+      minAvailability: unhealthyBelow,
+      weights: { ...(settings.weights ?? defaultWeights), clamp: true },
+      cut: nativeCut(settings.cut ?? { rule: 'dynamic' }),
+    });
+    const bandit = this.feedback?.bandit.handle ?? null;
+    const n = settings.shortlist ?? 10;
+
+    if (method === 'dense' && vector !== undefined) {
+      // Nothing is wanted between retrieving and ranking: one native call does both, to the same bits.
+      const ranked = await clock.time('select:dense', () =>
+        snapshot.select(bandit, vector, { k: n, allow, signal }, rule()),
+      );
+      // Unless a tool was removed meanwhile: then the stages below run, which drop it before they rank.
+      if (ranked.ids.every((id) => this.index.get(id) !== undefined)) {
+        return this.#conclude(ranked, denseHits(ranked), vector, base);
+      }
+    }
+
     const found = await clock.time(`retrieve:${method}`, () =>
-      retrieve(
-        this.index,
-        snapshot,
-        { text: query.words, vector },
-        { n: settings.shortlist ?? 10, method, allow, signal },
-      ),
+      retrieve(this.index, snapshot, { text: query.words, vector }, { n, method, allow, signal }),
     );
     // From here on nothing is awaited: a tool removed meanwhile is gone now, and none can go before the list is made.
     const retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
-    const best = retrieved[0];
-    if (best === undefined) return this.#none('no-match', base, vector);
+    if (retrieved.length === 0) return this.#none('no-match', base, vector);
 
     const ranked = clock.timeSync('rank', () =>
       snapshot.rank(
-        this.feedback?.bandit.handle ?? null,
+        bandit,
         Float64Array.from(retrieved, ({ key }) => key),
         Float32Array.from(retrieved, ({ score }) => score),
         // Without feedback there is no bandit, and the context is not used.
         vector ?? new Float32Array(this.index.encoder.dimension).fill(1),
-        {
-          now: this.#now(),
-          explore: settings.explore ?? true,
-          minAvailability: unhealthyBelow,
-          weights: { ...(settings.weights ?? defaultWeights), clamp: true },
-          cut: nativeCut(settings.cut ?? { rule: 'dynamic' }),
-        },
+        rule(),
       ),
     );
+    return this.#conclude(ranked, retrieved, vector, base);
+  }
 
-    const floor = settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
+  /** Abstains where the best is not good enough, and makes the list otherwise. */
+  #conclude(
+    ranked: NativeRanked,
+    retrieved: readonly Retrieved[],
+    vector: Float32Array | undefined,
+    base: Base,
+  ): Decision {
+    const best = retrieved[0];
+    if (best === undefined) return this.#none('no-match', base, vector);
+    const floor = base.settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
     const healthy = ranked.semantic.subarray(0, ranked.cut.n);
     const relevant = Math.max(...healthy) >= floor || best.named !== undefined;
     const abstained = relevant ? undefined : best.score >= floor ? 'unhealthy' : 'below-floor';
@@ -333,7 +365,7 @@ export class Selector {
       x: vector,
       toolIds: [...reportable.keys()],
       priors: Float32Array.from(reportable.values()),
-      time: this.#now(),
+      time: this.#clock.now(),
     });
   }
 
@@ -350,6 +382,17 @@ export class Selector {
       missing: ids.filter((_, i) => !visible[i]),
     };
   }
+}
+
+/** What a dense retrieval would have found: the ranked candidates in the order of their cosines. */
+function denseHits(ranked: NativeRanked): Retrieved[] {
+  const hits = new Array<Retrieved>(ranked.ids.length);
+  ranked.ids.forEach((id, i) => {
+    const score = ranked.semantic[i] as number;
+    const key = ranked.keys[i] as number;
+    hits[ranked.semanticRank[i] as number] = { id, key, score, dense: score };
+  });
+  return hits;
 }
 
 interface Pins {
@@ -476,8 +519,8 @@ function checkSettings(settings: SelectSettings): void {
       throw invalid('weights', weights, 'an object');
     const { semantic, bandit, prior, outage } = weights;
     const all = [semantic, bandit, prior, outage];
-    const sum = semantic + bandit + prior;
-    if (!all.every((weight) => weight >= 0 && weight <= 1) || Math.abs(sum - 1) > 1e-4) {
+    const inRange = all.every((weight) => typeof weight === 'number' && weight >= 0 && weight <= 1);
+    if (!inRange || Math.abs(semantic + bandit + prior - 1) > 1e-4) {
       throw invalid(
         'weights',
         weights,
@@ -491,6 +534,6 @@ function checkSettings(settings: SelectSettings): void {
 function invalid(name: string, value: unknown, expected: string): FinchError {
   return new FinchError(
     'FINCH_INVALID_ARGUMENT',
-    `${name} is ${typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? String(value))}; expected ${expected}.`,
+    `${name} is ${shown(value)}; expected ${expected}.`,
   );
 }

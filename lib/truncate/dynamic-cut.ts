@@ -1,3 +1,5 @@
+import { anObject } from '../check.js';
+import { kindOf, shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { binding, type CutSignal, type NativeCutOptions } from '../native.js';
 
@@ -69,11 +71,12 @@ export type CutRule =
 
 /** The native options of a rule; a fixed k is the dynamic cut held between equal bounds. */
 export function nativeCut(rule: CutRule): NativeCutOptions {
+  anObject(rule, 'cut');
   if (rule.rule === 'fixed') {
     if (!Number.isInteger(rule.k) || rule.k < 1) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
-        `cut.k is ${rule.k}; a fixed cut keeps an integer number of tools, 1 or more.`,
+        `cut.k is ${kindOf(rule.k)}; a fixed cut keeps an integer number of tools, 1 or more.`,
       );
     }
     return { minK: rule.k, maxK: rule.k, signals: ['score'] };
@@ -82,7 +85,7 @@ export function nativeCut(rule: CutRule): NativeCutOptions {
   if (name !== 'dynamic') {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `cut.rule is ${JSON.stringify(name)}; expected 'dynamic' or 'fixed'.`,
+      `cut.rule is ${shown(name)}; expected 'dynamic' or 'fixed'.`,
     );
   }
   return options;

@@ -4,34 +4,16 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <vector>
+#include <thread>
 
 #include "error.hpp"
+#include "kernels/bandit/bandit.hpp"
 #include "kernels/kernels.hpp"
 #include "sized.hpp"
+#include "small_buffer.hpp"
 #include "unit.hpp"
 
 namespace finch {
-
-uint64_t evidence_units(double evidence) noexcept {
-  return static_cast<uint64_t>(std::min(evidence, 8796093022208.0 /* 2^43 */) * 1048576.0 + 0.5);
-}
-
-Arm fresh_arm(const BanditRule& rule, float prior) {
-  Arm arm;
-  arm.prior = prior;
-  if (!rule.keeps_vectors()) return arm;
-  const size_t stride = rule.stride();
-  arm.vectors.reset(static_cast<float*>(::operator new[](2 * stride * sizeof(float), std::align_val_t{64})));
-  std::fill_n(arm.vectors.get(), 2 * stride, 0.0f);
-  std::fill_n(arm.vectors.get(), rule.dimension, 1.0f / rule.lambda);
-  if (rule.form == FINCH_BANDIT_LITERAL) {
-    const double x0 = 1.0 / std::sqrt(static_cast<double>(rule.dimension));
-    std::fill_n(arm.vectors.get() + stride, rule.dimension, static_cast<float>(static_cast<double>(prior) * x0));
-  }
-  return arm;
-}
-
 namespace {
 
 constexpr double kDefaultHalfLife = 30000.0;
@@ -39,6 +21,8 @@ constexpr double kDefaultHalfLifeMax = 3600000.0;
 constexpr float kLambdaLow = 1e-6f;
 constexpr float kLambdaHigh = 1e6f;
 constexpr float kGammaLow = 1e-6f;
+// Arms that are looked up before any is scored.
+constexpr size_t kGroup = 16;
 
 finch_status read_options(const finch_bandit_options* given, BanditRule* out) noexcept {
   if (given == nullptr) return fail(FINCH_INVALID_ARGUMENT, "options is NULL; dimension is required.");
@@ -121,9 +105,10 @@ finch_status check_now(double now) noexcept {
   return std::isfinite(now) ? FINCH_OK : fail(FINCH_NOT_FINITE, "now is %g; expected a finite time.", now);
 }
 
-finch_status to_context(const float* x, size_t dimension, size_t i, float* out) noexcept {
+// What context i is multiplied by to be a unit vector.
+finch_status check_context(const float* x, size_t dimension, size_t i, double* factor) noexcept {
   if (x == nullptr) return fail(FINCH_INVALID_ARGUMENT, "context %zu is NULL; expected %zu numbers.", i, dimension);
-  const finch_status status = to_unit(x, dimension, out);
+  const finch_status status = unit_factor(x, dimension, factor);
   if (status == FINCH_NOT_FINITE) {
     return fail(status, "context %zu holds NaN or infinity; expected finite numbers. Encode the query again.", i);
   }
@@ -133,17 +118,23 @@ finch_status to_context(const float* x, size_t dimension, size_t i, float* out) 
   return status;
 }
 
-// Room for one context: on the stack at ordinary dimensions.
-class ContextBuffer {
- public:
-  explicit ContextBuffer(size_t dimension) : heap_(dimension > kOnStack ? dimension : 0) {}
-  float* data() noexcept { return heap_.empty() ? stack_ : heap_.data(); }
+using Context = SmallBuffer<float, kContextOnStack>;
 
- private:
-  static constexpr size_t kOnStack = 1536;
-  alignas(64) float stack_[kOnStack];
-  std::vector<float> heap_;
-};
+// The arm's 1 / A, made now if updates have left it behind. Readers share the lock, so one makes it and others wait the
+// fraction of a microsecond it takes.
+void ensure_inverse(const BanditRule& rule, const Arm& arm) noexcept {
+  for (;;) {
+    Inverse seen = arm.inverse.load(std::memory_order_acquire);
+    if (seen == Inverse::ready) return;
+    if (seen == Inverse::stale &&
+        arm.inverse.compare_exchange_strong(seen, Inverse::being_made, std::memory_order_relaxed)) {
+      kernels().arm_invert(arm.vectors(), rule.stride(), rule.dimension);
+      arm.inverse.store(Inverse::ready, std::memory_order_release);
+      return;
+    }
+    std::this_thread::yield();
+  }
+}
 
 // Scores arms in one context. What does not depend on the arm is computed once.
 class Scorer {
@@ -171,7 +162,8 @@ class Scorer {
     return score;
   }
 
-  finch_arm_score of(const Arm& arm, double now) const noexcept {
+  // `dot` = sum b_i x_i / A_i and `spread` = sum x_i^2 / A_i; not read in the mean form.
+  finch_arm_score of(const Arm& arm, float dot, float spread, double now) const noexcept {
     finch_arm_score score{};
     const double r = static_cast<double>(arm.prior);
     double mean = 0.0;
@@ -180,10 +172,6 @@ class Scorer {
       mean = (lambda_ * r + arm.reward_sum) / (lambda_ + arm.evidence);
       variance = log_evidence_ / (lambda_ + arm.evidence);
     } else {
-      float dot = 0.0f;
-      float spread = 0.0f;
-      const float* inverse_a = arm.vectors.get();
-      kernels_.arm_score(inverse_a, inverse_a + rule_.stride(), unit_, rule_.dimension, &dot, &spread);
       // With x~ = sqrt(d) x: mean_i(b_i x~_i / A_i) = (sum b_i x_i / A_i) / sqrt(d), mean_i(x~_i^2 / A_i) = sum x_i^2 /
       // A_i.
       mean = rule_.form == FINCH_BANDIT_LITERAL ? static_cast<double>(dot) : r + static_cast<double>(dot) / root_;
@@ -201,7 +189,6 @@ class Scorer {
  private:
   const BanditRule& rule_;
   const float* unit_;
-  const Kernels& kernels_ = kernels();
   double root_;
   double alpha_;
   double lambda_;
@@ -209,59 +196,151 @@ class Scorer {
   double sum_ = 0.0;
 };
 
-// One outcome on one arm; `unit` is overwritten.
-void apply(const BanditRule& rule, Arm* arm, const finch_outcome& outcome, float* unit, uint64_t* total) noexcept {
-  const double gamma = static_cast<double>(rule.gamma);
-  if (rule.keeps_vectors()) {
-    float floor = 0.0f;
-    float reward = outcome.y;
-    if (rule.form == FINCH_BANDIT_CALIBRATED) {
-      const float root = static_cast<float>(std::sqrt(static_cast<double>(rule.dimension)));
-      for (size_t i = 0; i < rule.dimension; ++i) unit[i] *= root;
-      floor = static_cast<float>((1.0 - gamma) * static_cast<double>(rule.lambda));
-      reward = outcome.y - arm->prior;
+// Asks memory for all arms of a group: scattered ones miss the caches at every step, and the misses of one step
+// overlap.
+void fetch_group(const BanditRule& rule, const ArmTable& table, const ScoredId* ids, size_t count) noexcept {
+  const Arm* guesses[kGroup];
+  for (size_t i = 0; i < count; ++i) {
+    guesses[i] = table.guess(ids[i].hash);
+    if (guesses[i] != nullptr) prefetch(guesses[i]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (guesses[i] == nullptr) continue;
+    prefetch(guesses[i]->id.data());
+    if (!rule.keeps_vectors()) continue;
+    const float* b = guesses[i]->vectors() + rule.stride();
+    prefetch(b);
+    prefetch(b + rule.stride());
+  }
+}
+
+// A group of a list: first every arm is looked up, then all of them are scored.
+void score_group(const BanditRule& rule, const ArmTable& table, const Scorer& scorer, const ScoredId* ids, size_t count,
+                 const float* unit, double now, finch_arm_score* out) noexcept {
+  const Arm* arms[kGroup];
+  const float* vectors[kGroup];
+  float dots[kGroup];
+  float spreads[kGroup];
+  size_t known = 0;
+  fetch_group(rule, table, ids, count);
+  for (size_t i = 0; i < count; ++i) {
+    arms[i] = table.find(ids[i].id, ids[i].hash);
+    if (arms[i] == nullptr || !rule.keeps_vectors()) continue;
+    vectors[known++] = arms[i]->vectors();
+    ensure_inverse(rule, *arms[i]);
+  }
+  kernels().arm_scores(vectors, rule.stride(), known, unit, rule.dimension, dots, spreads);
+  known = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (arms[i] == nullptr) {
+      out[i] = scorer.fresh(ids[i].prior);
+    } else if (rule.keeps_vectors()) {
+      out[i] = scorer.of(*arms[i], dots[known], spreads[known], now);
+      ++known;
+    } else {
+      out[i] = scorer.of(*arms[i], 0.0f, 0.0f, now);
     }
-    float* inverse_a = arm->vectors.get();
-    kernels().arm_update(inverse_a, inverse_a + rule.stride(), unit, rule.dimension, rule.gamma, floor, reward);
+  }
+}
+
+// Under the bandit's lock. `ids_of(first, count, group)` gives a group of the list's ids.
+template <typename IdsOf>
+void score_list(const finch_bandit& bandit, IdsOf&& ids_of, size_t count, const float* unit, double now, bool explore,
+                finch_arm_score* out) noexcept {
+  const Scorer scorer(bandit.rule, unit, static_cast<double>(bandit.table.evidence) / 1048576.0, explore);
+  ScoredId group[kGroup];
+  for (size_t first = 0; first < count; first += kGroup) {
+    const size_t some = std::min(kGroup, count - first);
+    ids_of(first, some, group);
+    score_group(bandit.rule, bandit.table, scorer, group, some, unit, now, out + first);
+  }
+}
+
+finch_status check_score(const finch_bandit* bandit, const finch_string* ids, const float* priors, size_t count,
+                         double now, const finch_arm_score* out) noexcept {
+  finch_status status = check_bandit(bandit);
+  if (status == FINCH_OK) status = check_ids(ids, count);
+  if (status == FINCH_OK) status = check_now(now);
+  if (status == FINCH_OK && count > 0 && out == nullptr) {
+    status = fail(FINCH_INVALID_ARGUMENT, "out is NULL; expected room for %zu scores.", count);
+  }
+  for (size_t i = 0; status == FINCH_OK && priors != nullptr && i < count; ++i) {
+    status = check_share("prior", i, priors[i]);
+  }
+  return status;
+}
+
+// Ids and priors of one list as the C ABI gives them.
+auto ids_from(const finch_string* ids, const float* priors) noexcept {
+  return [=](size_t first, size_t count, ScoredId* group) {
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view id = view(ids[first + i]);
+      group[i] = {id, hash_id(id), priors != nullptr ? priors[first + i] : 0.5f};
+    }
+  };
+}
+
+// What every update of a call shares.
+struct UpdateRule {
+  explicit UpdateRule(const BanditRule& r) noexcept : rule(r), gamma(static_cast<double>(r.gamma)) {
+    const bool calibrated = r.form == FINCH_BANDIT_CALIBRATED;
+    root = calibrated ? std::sqrt(static_cast<double>(r.dimension)) : 1.0;
+    floor = calibrated ? static_cast<float>((1.0 - gamma) * static_cast<double>(r.lambda)) : 0.0f;
+    floor = std::max(floor, kSmallestA);
+  }
+  const BanditRule& rule;
+  double gamma;
+  double root;  // the context is this long: x~ = sqrt(d) x (calibrated) or x
+  float floor;
+};
+
+// One outcome on one arm in the context x, `root` long.
+void apply(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, const float* x, uint64_t* total) noexcept {
+  const BanditRule& rule = update.rule;
+  if (rule.keeps_vectors()) {
+    const float reward = rule.form == FINCH_BANDIT_CALIBRATED ? outcome.y - arm->prior : outcome.y;
+    kernels().arm_update(arm->vectors(), rule.stride(), x, rule.dimension, rule.gamma, update.floor, reward);
+    arm->inverse.store(Inverse::stale, std::memory_order_relaxed);
   }
   if (arm->updates > 0) *total -= evidence_units(arm->evidence);
-  arm->evidence = gamma * arm->evidence + 1.0;
-  arm->reward_sum = gamma * arm->reward_sum + static_cast<double>(outcome.y);
+  arm->evidence = update.gamma * arm->evidence + 1.0;
+  arm->reward_sum = update.gamma * arm->reward_sum + static_cast<double>(outcome.y);
   *total += evidence_units(arm->evidence);
   observe(&arm->availability, rule.availability, static_cast<double>(outcome.y), outcome.now);
   arm->last_outcome = outcome.y;
-  ++arm->updates;
+  if (arm->updates < kMostUpdates) ++arm->updates;
 }
 
 // Arms for all outcomes, made where there is none yet; if that fails half-way, none is made.
 class Targets {
  public:
-  Targets(ArmTable* table, const BanditRule& rule, const finch_outcome* outcomes, size_t count) : table_(table) {
-    arms_.reserve(count);
-    made_.reserve(count);
+  Targets(ArmTable* table, const BanditRule& rule, const finch_outcome* outcomes, size_t count) : arms_(count) {
+    size_t i = 0;
     try {
-      for (size_t i = 0; i < count; ++i) {
-        auto found = table->arms.find(view(outcomes[i].id));
-        if (found == table->arms.end()) {
-          found = table->arms.emplace(std::string(view(outcomes[i].id)), fresh_arm(rule, outcomes[i].prior)).first;
-          made_.push_back(&found->first);
-        }
-        arms_.push_back(&found->second);
+      for (; i < count; ++i) {
+        const std::string_view id = view(outcomes[i].id);
+        const uint64_t hash = hash_id(id);
+        arms_[i] = table->find(id, hash);
+        if (arms_[i] == nullptr) arms_[i] = table->make(id, hash, rule, outcomes[i].prior);
       }
     } catch (...) {
-      for (const std::string* id : made_) table->arms.erase(table->arms.find(*id));
+      // An arm made here has no update yet. It may be there more than once: its first place erases it.
+      while (i-- > 0) {
+        if (arms_[i]->updates == 0 && std::find(arms_.data(), arms_.data() + i, arms_[i]) == arms_.data() + i) {
+          table->erase(arms_[i]);
+        }
+      }
       throw;
     }
   }
   Arm* operator[](size_t i) const noexcept { return arms_[i]; }
 
  private:
-  ArmTable* table_;
-  std::vector<Arm*> arms_;
-  std::vector<const std::string*> made_;
+  SmallBuffer<Arm*, 64> arms_;
 };
 
-finch_status check_outcomes(const BanditRule& rule, const finch_outcome* outcomes, size_t count, float* unit) noexcept {
+finch_status check_outcomes(const BanditRule& rule, const finch_outcome* outcomes, size_t count,
+                            double* factors) noexcept {
   if (count > 0 && outcomes == nullptr) {
     return fail(FINCH_INVALID_ARGUMENT, "outcomes is NULL; expected %zu outcomes.", count);
   }
@@ -271,13 +350,32 @@ finch_status check_outcomes(const BanditRule& rule, const finch_outcome* outcome
     if (status == FINCH_OK) status = check_share("prior", i, outcome.prior);
     if (status == FINCH_OK) status = check_share("y", i, outcome.y);
     if (status == FINCH_OK) status = check_now(outcome.now);
-    if (status == FINCH_OK) status = to_context(outcome.x, rule.dimension, i, unit);
+    if (status == FINCH_OK && i > 0 && outcome.x == outcomes[i - 1].x) {
+      factors[i] = factors[i - 1];
+    } else if (status == FINCH_OK) {
+      status = check_context(outcome.x, rule.dimension, i, &factors[i]);
+    }
     if (status != FINCH_OK) return status;
   }
   return FINCH_OK;
 }
 
 }  // namespace
+
+finch_status score_ids(const finch_bandit& bandit, const ScoredId* ids, size_t count, const float* x, double now,
+                       bool explore, finch_arm_score* out) {
+  finch_status status = check_now(now);
+  double factor = 0.0;
+  if (status == FINCH_OK) status = check_context(x, bandit.rule.dimension, 0, &factor);
+  if (status != FINCH_OK) return status;
+  Context unit(bandit.rule.dimension);
+  kernels().scale(x, factor, bandit.rule.dimension, unit.data());
+  std::shared_lock lock(bandit.mutex);
+  const auto ids_of = [&](size_t first, size_t some, ScoredId* group) { std::copy_n(ids + first, some, group); };
+  score_list(bandit, ids_of, count, unit.data(), now, explore, out);
+  return FINCH_OK;
+}
+
 }  // namespace finch
 
 extern "C" {
@@ -304,27 +402,53 @@ void finch_bandit_release(finch_bandit* bandit) {
 finch_status finch_bandit_score(const finch_bandit* bandit, const finch_string* ids, const float* priors, size_t count,
                                 const float* x, double now, int32_t explore, finch_arm_score* out) {
   return finch::guarded([&]() -> finch_status {
-    finch_status status = finch::check_bandit(bandit);
-    if (status == FINCH_OK) status = finch::check_ids(ids, count);
-    if (status == FINCH_OK) status = finch::check_now(now);
-    if (status == FINCH_OK && count > 0 && out == nullptr) {
-      status = finch::fail(FINCH_INVALID_ARGUMENT, "out is NULL; expected room for %zu scores.", count);
-    }
-    for (size_t i = 0; status == FINCH_OK && priors != nullptr && i < count; ++i) {
-      status = finch::check_share("prior", i, priors[i]);
-    }
+    finch_status status = finch::check_score(bandit, ids, priors, count, now, out);
     if (status != FINCH_OK) return status;
-    const finch::BanditRule& rule = bandit->rule;
-    finch::ContextBuffer unit(rule.dimension);
-    status = finch::to_context(x, rule.dimension, 0, unit.data());
+    const size_t dimension = bandit->rule.dimension;
+    double factor = 0.0;
+    status = finch::check_context(x, dimension, 0, &factor);
     if (status != FINCH_OK) return status;
+    finch::Context unit(dimension);
+    finch::kernels().scale(x, factor, dimension, unit.data());
     std::shared_lock lock(bandit->mutex);
-    const finch::ArmTable& table = bandit->table;
-    const finch::Scorer scorer(rule, unit.data(), static_cast<double>(table.evidence) / 1048576.0, explore != 0);
-    for (size_t i = 0; i < count; ++i) {
-      const auto found = table.arms.find(finch::view(ids[i]));
-      out[i] = found != table.arms.end() ? scorer.of(found->second, now)
-                                         : scorer.fresh(priors != nullptr ? priors[i] : 0.5f);
+    finch::score_list(*bandit, finch::ids_from(ids, priors), count, unit.data(), now, explore != 0, out);
+    return FINCH_OK;
+  });
+}
+
+finch_status finch_bandit_score_batch(const finch_bandit* bandit, const finch_string* ids, const float* priors,
+                                      const uint64_t* offsets, size_t lists, const float* contexts, double now,
+                                      int32_t explore, finch_arm_score* out) {
+  return finch::guarded([&]() -> finch_status {
+    finch_status status = finch::check_bandit(bandit);
+    if (status != FINCH_OK || lists == 0) return status;
+    if (offsets == nullptr || offsets[0] != 0) {
+      return finch::fail(FINCH_INVALID_ARGUMENT, "offsets must hold lists + 1 entries and begin with 0.");
+    }
+    for (size_t j = 0; j < lists; ++j) {
+      if (offsets[j + 1] >= offsets[j]) continue;
+      return finch::fail(FINCH_INVALID_ARGUMENT, "offsets[%zu] is below offsets[%zu]; expected ascending offsets.",
+                         j + 1, j);
+    }
+    status = finch::check_score(bandit, ids, priors, static_cast<size_t>(offsets[lists]), now, out);
+    if (status != FINCH_OK) return status;
+    const size_t dimension = bandit->rule.dimension;
+    const auto context = [&](size_t j) {
+      return reinterpret_cast<const float*>(reinterpret_cast<const char*>(contexts) + j * dimension * sizeof(float));
+    };
+    finch::SmallBuffer<double, 64> factors(lists);
+    for (size_t j = 0; j < lists; ++j) {
+      status = finch::check_context(contexts == nullptr ? nullptr : context(j), dimension, j, &factors[j]);
+      if (status != FINCH_OK) return status;
+    }
+    finch::Context unit(dimension);
+    std::shared_lock lock(bandit->mutex);
+    for (size_t j = 0; j < lists; ++j) {
+      const size_t first = static_cast<size_t>(offsets[j]);
+      const size_t count = static_cast<size_t>(offsets[j + 1]) - first;
+      finch::kernels().scale(context(j), factors[j], dimension, unit.data());
+      finch::score_list(*bandit, finch::ids_from(ids + first, priors == nullptr ? nullptr : priors + first), count,
+                        unit.data(), now, explore != 0, out + first);
     }
     return FINCH_OK;
   });
@@ -334,15 +458,20 @@ finch_status finch_bandit_update(finch_bandit* bandit, const finch_outcome* outc
   return finch::guarded([&]() -> finch_status {
     finch_status status = finch::check_bandit(bandit);
     if (status != FINCH_OK) return status;
-    const finch::BanditRule& rule = bandit->rule;
-    finch::ContextBuffer unit(rule.dimension);
-    status = finch::check_outcomes(rule, outcomes, count, unit.data());
+    const finch::UpdateRule update(bandit->rule);
+    const size_t dimension = bandit->rule.dimension;
+    finch::SmallBuffer<double, 64> factors(count);
+    status = finch::check_outcomes(bandit->rule, outcomes, count, factors.data());
     if (status != FINCH_OK) return status;
+    finch::Context x(dimension);
     std::unique_lock lock(bandit->mutex);
-    const finch::Targets targets(&bandit->table, rule, outcomes, count);
+    const finch::Targets targets(&bandit->table, bandit->rule, outcomes, count);
     for (size_t i = 0; i < count; ++i) {
-      finch::to_unit(outcomes[i].x, rule.dimension, unit.data());
-      finch::apply(rule, targets[i], outcomes[i], unit.data(), &bandit->table.evidence);
+      // Outcomes of one decision share its context.
+      if (i == 0 || outcomes[i].x != outcomes[i - 1].x) {
+        finch::kernels().scale(outcomes[i].x, factors[i] * update.root, dimension, x.data());
+      }
+      finch::apply(update, targets[i], outcomes[i], x.data(), &bandit->table.evidence);
     }
     return FINCH_OK;
   });
@@ -356,10 +485,11 @@ finch_status finch_bandit_drop(finch_bandit* bandit, const finch_string* ids, si
     std::unique_lock lock(bandit->mutex);
     finch::ArmTable& table = bandit->table;
     for (size_t i = 0; i < count; ++i) {
-      const auto found = table.arms.find(finch::view(ids[i]));
-      if (found == table.arms.end()) continue;
-      table.evidence -= finch::evidence_units(found->second.evidence);
-      table.arms.erase(found);
+      const std::string_view id = finch::view(ids[i]);
+      finch::Arm* arm = table.find(id, finch::hash_id(id));
+      if (arm == nullptr) continue;
+      table.evidence -= finch::evidence_units(arm->evidence);
+      table.erase(arm);
     }
     return FINCH_OK;
   });
@@ -370,18 +500,8 @@ finch_status finch_bandit_arms(const finch_bandit* bandit, uint64_t* count, uint
     const finch_status status = finch::check_bandit(bandit);
     if (status != FINCH_OK) return status;
     std::shared_lock lock(bandit->mutex);
-    const auto& arms = bandit->table.arms;
-    if (count != nullptr) *count = arms.size();
-    if (bytes != nullptr) {
-      // A node: the arm, its id where that is not kept inside the string, a link and a hash.
-      const uint64_t vectors = bandit->rule.keeps_vectors() ? 2 * bandit->rule.stride() * sizeof(float) : 0;
-      uint64_t sum = arms.bucket_count() * sizeof(void*);
-      for (const auto& [id, arm] : arms) {
-        sum += sizeof(std::pair<const std::string, finch::Arm>) + 2 * sizeof(void*) + vectors;
-        if (id.capacity() > std::string().capacity()) sum += id.capacity() + 1;
-      }
-      *bytes = sum;
-    }
+    if (count != nullptr) *count = bandit->table.size();
+    if (bytes != nullptr) *bytes = bandit->table.bytes();
     return FINCH_OK;
   });
 }

@@ -15,7 +15,7 @@ namespace finch {
 namespace {
 
 constexpr char kMagic[8] = {'F', 'N', 'C', 'H', 'B', 'N', 'D', 'T'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = 48;
 constexpr size_t kArmBytes = 56;  // before the id
 constexpr size_t kChecksumBytes = 8;
@@ -86,15 +86,15 @@ class Reader {
 
 size_t state_bytes(const BanditRule& rule, const ArmTable& table) noexcept {
   size_t size = kHeaderBytes + kChecksumBytes;
-  for (const auto& [id, arm] : table.arms) size += kArmBytes + padded(id.size()) + vector_bytes(rule);
+  table.each([&](const Arm& arm) { size += kArmBytes + padded(arm.id.size()) + vector_bytes(rule); });
   return size;
 }
 
 void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* buffer, size_t size) {
-  std::vector<const std::pair<const std::string, Arm>*> sorted;
-  sorted.reserve(table.arms.size());
-  for (const auto& entry : table.arms) sorted.push_back(&entry);
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+  std::vector<const Arm*> sorted;
+  sorted.reserve(table.size());
+  table.each([&](const Arm& arm) { sorted.push_back(&arm); });
+  std::sort(sorted.begin(), sorted.end(), [](const Arm* a, const Arm* b) { return a->id < b->id; });
 
   Writer out(buffer);
   out.bytes({kMagic, sizeof(kMagic)});
@@ -106,9 +106,9 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
   out.u32(0);
   out.u64(sorted.size());
   out.u64(size - kHeaderBytes - kChecksumBytes);
-  for (const auto* entry : sorted) {
-    const auto& [id, arm] = *entry;
-    out.u32(static_cast<uint32_t>(id.size()));
+  for (const Arm* each : sorted) {
+    const Arm& arm = *each;
+    out.u32(static_cast<uint32_t>(arm.id.size()));
     out.u32(arm.availability.failures);
     out.f32(arm.prior);
     out.f32(arm.last_outcome);
@@ -117,10 +117,10 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
     out.f64(arm.reward_sum);
     out.f64(arm.availability.level);
     out.f64(arm.availability.time);
-    out.bytes(id);
+    out.bytes(arm.id);
     if (rule.keeps_vectors()) {
-      out.f32s(arm.vectors.get(), rule.dimension);
-      out.f32s(arm.vectors.get() + rule.stride(), rule.dimension);
+      out.f32s(arm.vectors(), rule.dimension);
+      out.f32s(arm.vectors() + rule.stride(), rule.dimension);
     }
   }
   out.u64(checksum(buffer, size - kChecksumBytes));
@@ -132,6 +132,7 @@ bool in_unit(double v) noexcept { return v >= 0.0 && v <= 1.0; }
 const char* implausible(const BanditRule& rule, const Arm& arm) noexcept {
   const double most = rule.gamma < 1.0f ? 1.0 / (1.0 - static_cast<double>(rule.gamma)) : 1.8446744073709552e19;
   if (arm.updates == 0) return "an arm without updates";
+  if (arm.updates > kMostUpdates) return "updates";
   if (!(arm.evidence >= 1.0 && arm.evidence <= std::min(most, static_cast<double>(arm.updates)) * 1.000001)) {
     return "evidence";
   }
@@ -142,11 +143,13 @@ const char* implausible(const BanditRule& rule, const Arm& arm) noexcept {
   if (!std::isfinite(arm.availability.time)) return "time";
   if (arm.availability.failures > arm.updates) return "failures in a row";
   if (!rule.keeps_vectors()) return nullptr;
-  const float* inverse_a = arm.vectors.get();
-  const float* b = inverse_a + rule.stride();
-  const double b_most = std::sqrt(static_cast<double>(rule.dimension)) * (arm.evidence + 1.0) * 1.001;
+  const float* a = arm.vectors();
+  const float* b = a + rule.stride();
+  const double d = static_cast<double>(rule.dimension);
+  const double a_most = (2.0 * static_cast<double>(rule.lambda) + d * (arm.evidence + 1.0)) * 1.001;
+  const double b_most = std::sqrt(d) * (arm.evidence + 1.0) * 1.001;
   for (size_t i = 0; i < rule.dimension; ++i) {
-    if (!(inverse_a[i] > 0.0f && inverse_a[i] <= kLargestInverse)) return "1 / A";
+    if (!(a[i] >= kSmallestA && static_cast<double>(a[i]) <= a_most)) return "A";
     if (!(std::fabs(static_cast<double>(b[i])) <= b_most)) return "b";
   }
   return nullptr;
@@ -157,32 +160,43 @@ finch_status corrupt(const char* what) noexcept {
               "bandit state: %s is wrong; nothing was changed. Restore the bytes from a copy or start afresh.", what);
 }
 
-finch_status read_arm(const BanditRule& rule, Reader* in, std::string* id, Arm* arm) {
+// One arm into the table, which the caller throws away on failure. `last` is the id before, empty at first.
+finch_status read_arm(const BanditRule& rule, Reader* in, std::string_view* last, ArmTable* table) {
   if (in->left() < kArmBytes) return corrupt("an arm's length");
   const size_t id_bytes = in->u32();
+  if (id_bytes < 1 || id_bytes > FINCH_MAX_ID_BYTES) return corrupt("an id's length");
   const uint32_t failures = in->u32();
   const float prior = in->f32();
-  constexpr size_t kReadSoFar = 12;
-  if (id_bytes < 1 || id_bytes > FINCH_MAX_ID_BYTES) return corrupt("an id's length");
-  if (in->left() < kArmBytes - kReadSoFar + padded(id_bytes) + vector_bytes(rule)) return corrupt("an arm's length");
-  *arm = fresh_arm(rule, prior);
-  arm->last_outcome = in->f32();
-  arm->updates = in->u64();
-  arm->evidence = in->f64();
-  arm->reward_sum = in->f64();
-  arm->availability.level = in->f64();
-  arm->availability.time = in->f64();
-  arm->availability.failures = failures;
-  *id = in->bytes(id_bytes);
+  const float last_outcome = in->f32();
+  const uint64_t updates = in->u64();
+  const double evidence = in->f64();
+  const double reward_sum = in->f64();
+  const double level = in->f64();
+  const double time = in->f64();
+  if (in->left() < padded(id_bytes) + vector_bytes(rule)) return corrupt("an arm's length");
+  const std::string_view id = in->bytes(id_bytes);
   for (const char c : in->bytes(padded(id_bytes) - id_bytes)) {
     if (c != 0) return corrupt("padding");
   }
+  if (!last->empty() && !(*last < id)) return corrupt("the order of ids");
+  *last = id;
+  Arm* arm = table->make(id, hash_id(id), rule, prior);
+  arm->last_outcome = last_outcome;
+  arm->updates = updates;
+  arm->evidence = evidence;
+  arm->reward_sum = reward_sum;
+  arm->availability.level = level;
+  arm->availability.time = time;
+  arm->availability.failures = failures;
   if (rule.keeps_vectors()) {
-    for (size_t i = 0; i < rule.dimension; ++i) arm->vectors[i] = in->f32();
-    for (size_t i = 0; i < rule.dimension; ++i) arm->vectors[rule.stride() + i] = in->f32();
+    for (size_t i = 0; i < rule.dimension; ++i) arm->vectors()[i] = in->f32();
+    for (size_t i = 0; i < rule.dimension; ++i) arm->vectors()[rule.stride() + i] = in->f32();
+    arm->inverse.store(Inverse::stale, std::memory_order_relaxed);
   }
   const char* wrong = implausible(rule, *arm);
-  return wrong == nullptr ? FINCH_OK : corrupt(wrong);
+  if (wrong != nullptr) return corrupt(wrong);
+  table->evidence += evidence_units(evidence);
+  return FINCH_OK;
 }
 
 finch_status read_header(const BanditRule& rule, const unsigned char* buffer, size_t size, uint64_t* arms) noexcept {
@@ -226,17 +240,11 @@ finch_status read_state(const BanditRule& rule, const unsigned char* buffer, siz
   if (status != FINCH_OK) return status;
   Reader in(buffer + kHeaderBytes, size - kHeaderBytes - kChecksumBytes);
   if (count > in.left() / (kArmBytes + padded(1) + vector_bytes(rule))) return corrupt("the number of arms");
-  table->arms.reserve(static_cast<size_t>(count));
-  std::string id;
-  std::string last;
+  table->reserve(static_cast<size_t>(count));
+  std::string_view last;
   for (uint64_t i = 0; i < count; ++i) {
-    Arm arm;
-    status = read_arm(rule, &in, &id, &arm);
+    status = read_arm(rule, &in, &last, table);
     if (status != FINCH_OK) return status;
-    if (i > 0 && !(last < id)) return corrupt("the order of ids");
-    table->evidence += evidence_units(arm.evidence);
-    table->arms.emplace(id, std::move(arm));
-    last.swap(id);
   }
   return in.left() == 0 ? FINCH_OK : corrupt("the length");
 }
@@ -270,12 +278,12 @@ finch_status finch_bandit_deserialize(finch_bandit* bandit, const void* buffer, 
   return finch::guarded([&]() -> finch_status {
     if (bandit == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "bandit is NULL; expected a handle.");
     if (buffer == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "buffer is NULL; expected %zu bytes.", size);
-    finch::ArmTable table;
+    finch::ArmTable table(bandit->rule);
     const finch_status status =
         finch::read_state(bandit->rule, static_cast<const unsigned char*>(buffer), size, &table);
     if (status != FINCH_OK) return status;
     std::unique_lock lock(bandit->mutex);
-    std::swap(bandit->table, table);
+    bandit->table.swap(table);
     lock.unlock();  // the old arms are freed outside
     return FINCH_OK;
   });

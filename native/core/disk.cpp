@@ -1,17 +1,18 @@
 #include "disk.hpp"
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "error.hpp"
+#include "replace.hpp"
 
 #if defined(_WIN32)
 #include <io.h>
-#include <process.h>
 #include <windows.h>
 #else
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -20,32 +21,29 @@ namespace finch {
 namespace {
 
 #if defined(_WIN32)
-int process_id() { return _getpid(); }
-std::FILE* create(const char* path) { return std::fopen(path, "wbx"); }
 int seek(std::FILE* file, uint64_t offset) { return _fseeki64(file, static_cast<int64_t>(offset), SEEK_SET); }
 int sync(std::FILE* file) { return _commit(_fileno(file)); }
-int replace(const char* from, const char* to) {
+// An open file cannot be moved.
+int close_and_replace(std::FILE* file, const char* from, const char* to) {
+  if (std::fclose(file) != 0) return -1;
   if (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) return 0;
   errno = EACCES;
   return -1;
 }
 void sync_folder_of(const std::string&) {}
 #else
-int process_id() { return getpid(); }
-
-std::FILE* create(const char* path) {
-  const int fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return nullptr;
-  std::FILE* file = fdopen(fd, "wb");
-  if (file == nullptr) ::close(fd);
-  return file;
-}
-
 int seek(std::FILE* file, uint64_t offset) { return fseeko(file, static_cast<off_t>(offset), SEEK_SET); }
 
 int sync(std::FILE* file) { return fsync(fileno(file)); }
 
-int replace(const char* from, const char* to) { return std::rename(from, to); }
+// Closed last: the lock on it keeps cleaners away.
+int close_and_replace(std::FILE* file, const char* from, const char* to) {
+  const int failed = std::rename(from, to);
+  const int error = errno;
+  std::fclose(file);  // everything was flushed and synced
+  errno = error;
+  return failed;
+}
 
 // Makes the rename itself durable. Some file systems cannot sync a folder; then there is nothing to do about it.
 void sync_folder_of(const std::string& path) {
@@ -61,9 +59,10 @@ void sync_folder_of(const std::string& path) {
 }  // namespace
 
 OutputFile::OutputFile(const char* path) : path_(path) {
-  static std::atomic<unsigned> number{0};
-  temporary_ = path_ + ".tmp-" + std::to_string(process_id()) + "-" + std::to_string(number.fetch_add(1));
-  file_ = create(temporary_.c_str());
+  error_ = find_target(path_, &target_);
+  if (error_ != 0) return;
+  remove_stale_temporaries(target_);
+  file_ = create_temporary(target_, &temporary_);
   if (file_ == nullptr) keep_error();
 }
 
@@ -95,13 +94,16 @@ finch_status OutputFile::commit() noexcept {
   try {
     if (error_ == 0 && (std::fflush(file_) != 0 || sync(file_) != 0)) keep_error();
     if (file_ != nullptr) {
-      if (std::fclose(file_) != 0) keep_error();
-      file_ = nullptr;
-      if (error_ == 0 && replace(temporary_.c_str(), path_.c_str()) != 0) keep_error();
+      std::FILE* file = std::exchange(file_, nullptr);
+      if (error_ != 0) {
+        std::fclose(file);
+      } else if (close_and_replace(file, temporary_.c_str(), target_.c_str()) != 0) {
+        keep_error();
+      }
       if (error_ != 0) {
         std::remove(temporary_.c_str());
       } else {
-        sync_folder_of(path_);
+        sync_folder_of(target_);
       }
     }
   } catch (...) {
@@ -161,6 +163,46 @@ bool InputFile::read(void* data, size_t size) noexcept {
   if (std::fread(data, 1, size, file_) == size) return true;
   error_ = std::ferror(file_) != 0 ? errno : 0;
   return false;
+}
+
+finch_status InputFile::map(const char* path, std::shared_ptr<const Mapping>* out) noexcept {
+  if (size_ == 0 || size_ > SIZE_MAX) return fail(FINCH_IO, "cannot map \"%.400s\": its size does not allow it.", path);
+  try {
+    auto mapping = std::make_shared<Mapping>();
+    const auto size = static_cast<size_t>(size_);
+#if defined(_WIN32)
+    const auto file = reinterpret_cast<HANDLE>(_get_osfhandle(_fileno(file_)));
+    const HANDLE section = CreateFileMappingA(file, nullptr, PAGE_READONLY, 0, 0, nullptr);
+    if (section != nullptr) {
+      mapping->data_ = MapViewOfFile(section, FILE_MAP_READ, 0, 0, size);
+      CloseHandle(section);  // the view keeps it
+    }
+    if (mapping->data_ == nullptr) {
+      return fail(FINCH_IO, "cannot map \"%.400s\" (error %lu). Open it without mapping.", path, GetLastError());
+    }
+#else
+    void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fileno(file_), 0);
+    if (data == MAP_FAILED) {
+      if (errno == ENOMEM) return fail(FINCH_NO_MEMORY, "cannot map \"%.400s\": no room for it.", path);
+      return fail(FINCH_IO, "cannot map \"%.400s\": %s. Open it without mapping.", path, std::strerror(errno));
+    }
+    mapping->data_ = data;
+#endif
+    mapping->size_ = size;
+    *out = std::move(mapping);
+    return FINCH_OK;
+  } catch (const std::bad_alloc&) {
+    return fail(FINCH_NO_MEMORY, "out of memory while mapping \"%.400s\".", path);
+  }
+}
+
+Mapping::~Mapping() {
+  if (data_ == nullptr) return;
+#if defined(_WIN32)
+  UnmapViewOfFile(data_);
+#else
+  munmap(data_, size_);
+#endif
 }
 
 }  // namespace finch

@@ -37,6 +37,7 @@ enum Kind : uint32_t {
   kIdBytes = 4,  // one after another
   kVectors = 5,  // float32, rows x dimension
   kAnn = 6,      // AnnHeader and what follows it
+  kCodes = 7,    // CodesHeader, rows x stride bytes, for i8 a float32 scale a row
   kBlob = 16,    // uint32 size of the name, the name, the data
 };
 
@@ -48,6 +49,14 @@ struct Section {
   uint64_t checksum;
 };
 static_assert(sizeof(Section) == 32);
+
+// Codes as kernels/scan/scan.hpp describes them, aligned to 64 bytes in the file as in memory.
+struct CodesHeader {
+  uint32_t storage;  // finch_storage, not float32
+  uint32_t stride;   // code_stride
+  unsigned char zeros[56];
+};
+static_assert(sizeof(CodesHeader) == kAlignment);
 
 // Then: uint32 row of each entry (kStaleRow: of none), uint8 level of each entry filled up to a multiple of 4 with
 // zeros, uint32 base links, uint32 upper links, float32 vectors of the entries without a row.

@@ -11,6 +11,7 @@
 #include "file_format.hpp"
 #include "hash.hpp"
 #include "index.hpp"
+#include "sized.hpp"
 #include "snapshot.hpp"
 
 namespace finch {
@@ -18,11 +19,13 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(const char* path) : path_(path) {}
+  Reader(const char* path, const finch_open_options& options)
+      : path_(path), map_(options.map != 0), verify_(options.unverified == 0) {}
 
   finch_status open() {
     if (const finch_status status = file_.open(path_)) return status;
     if (file_.size() < sizeof(header_)) return corrupt("it is shorter than a header");
+    if (file_.size() > SIZE_MAX / 2) return fail(FINCH_NO_MEMORY, "\"%.400s\" is larger than the memory.", path_);
     if (!file_.read_at(0, &header_, sizeof(header_))) return unreadable();
     if (std::memcmp(header_.magic, format::kMagic, sizeof(header_.magic)) != 0) return corrupt("it is no index file");
     if (header_.version != format::kVersion) {
@@ -43,9 +46,15 @@ class Reader {
   }
 
   finch_status read_index(std::unique_ptr<finch_index>* out) {
-    State state(header_.dimension, next_index_id());
+    State state(header_.dimension, storage_, next_index_id());
+    if (map_) {
+      if (const finch_status status = file_.map(path_, &mapping_)) return status;
+    }
     if (const finch_status status = read_rows(&state)) return status;
-    if (const finch_status status = read_vectors(&state)) return status;
+    if (const finch_status status = map_ ? map_vectors(&state) : read_vectors(&state)) return status;
+    if (storage_ != FINCH_STORAGE_F32) {
+      if (const finch_status status = read_codes(&state)) return status;
+    }
     if (find(format::kAnn) != nullptr) {
       if (const finch_status status = read_ann(&state)) return status;
     }
@@ -74,7 +83,9 @@ class Reader {
     return fail(FINCH_IO, "cannot read \"%.400s\": %s.", path_, std::strerror(file_.error()));
   }
 
-  static bool known(uint32_t kind) { return (kind >= format::kKeys && kind <= format::kAnn) || kind == format::kBlob; }
+  static bool known(uint32_t kind) {
+    return (kind >= format::kKeys && kind <= format::kCodes) || kind == format::kBlob;
+  }
 
   const format::Section* find(format::Kind kind) const {
     const auto at =
@@ -105,17 +116,38 @@ class Reader {
       end = section.offset + section.size;
     }
     if (end != file_.size()) return corrupt("there are bytes after the last section");
-    for (const format::Kind kind :
-         {format::kKeys, format::kPriors, format::kIdSizes, format::kIdBytes, format::kVectors, format::kAnn}) {
+    for (const format::Kind kind : {format::kKeys, format::kPriors, format::kIdSizes, format::kIdBytes,
+                                    format::kVectors, format::kAnn, format::kCodes}) {
       const auto same = [&](const format::Section& s) { return s.kind == kind; };
       const auto count = std::count_if(table_.begin(), table_.end(), same);
-      if (count > 1 || (count == 0 && kind != format::kAnn)) return corrupt("a section is missing or there twice");
+      const bool optional = kind == format::kAnn || kind == format::kCodes;
+      if (count > 1 || (count == 0 && !optional)) return corrupt("a section is missing or there twice");
     }
     const uint64_t n = header_.rows;
     if (find(format::kKeys)->size != n * sizeof(uint64_t) || find(format::kPriors)->size != n * sizeof(float) ||
         find(format::kIdSizes)->size != n * sizeof(uint32_t) ||
         find(format::kVectors)->size != n * header_.dimension * sizeof(float)) {
       return corrupt("a section's size does not fit the number of rows");
+    }
+    return read_storage();
+  }
+
+  // Which codes there are: of what kind the index is depends on it. None: float32.
+  finch_status read_storage() {
+    const format::Section* section = find(format::kCodes);
+    if (section == nullptr) return FINCH_OK;
+    format::CodesHeader codes;
+    if (section->size < sizeof(codes)) return corrupt("the codes are cut off");
+    if (!file_.read_at(section->offset, &codes, sizeof(codes))) return unreadable();
+    if (codes.storage < FINCH_STORAGE_BF16 || codes.storage > FINCH_STORAGE_I8) {
+      return corrupt("its storage is none that there is");
+    }
+    storage_ = static_cast<finch_storage>(codes.storage);
+    const size_t stride = code_stride(storage_, header_.dimension);
+    const uint64_t row_bytes = stride + (storage_ == FINCH_STORAGE_I8 ? sizeof(float) : 0);
+    if (codes.stride != stride || section->size != sizeof(codes) + header_.rows * row_bytes ||
+        std::any_of(std::begin(codes.zeros), std::end(codes.zeros), [](unsigned char c) { return c != 0; })) {
+      return corrupt("the codes do not fit the rows");
     }
     return FINCH_OK;
   }
@@ -162,8 +194,19 @@ class Reader {
   }
 
   static bool is_unit(const float* vector, size_t dimension) {
+    // Sums that do not wait for one another.
+    constexpr size_t kSums = 8;
+    double sums[kSums] = {};
+    size_t i = 0;
+    for (; i + kSums <= dimension; i += kSums) {
+      for (size_t j = 0; j < kSums; ++j) {
+        const double x = vector[i + j];
+        sums[j] += x * x;
+      }
+    }
     double sum = 0;
-    for (size_t i = 0; i < dimension; ++i) sum += static_cast<double>(vector[i]) * static_cast<double>(vector[i]);
+    for (; i < dimension; ++i) sum += static_cast<double>(vector[i]) * static_cast<double>(vector[i]);
+    for (const double part : sums) sum += part;
     return std::abs(sum - 1.0) < 1e-3;  // false for NaN and infinity
   }
 
@@ -187,6 +230,83 @@ class Reader {
       }
     }
     if (sum.value() != section.checksum) return corrupt("a section fails its checksum");
+    return FINCH_OK;
+  }
+
+  finch_status map_vectors(State* state) {
+    const format::Section& section = *find(format::kVectors);
+    const uint64_t edit = next_edit();
+    const size_t d = header_.dimension;
+    const uint64_t chunk_rows = uint64_t{1} << state->chunk_shift;
+    const auto* vectors = reinterpret_cast<const float*>(mapping_->data() + section.offset);  // both are aligned
+    Checksum sum;
+    for (uint64_t slot = 0; slot < header_.rows; slot += chunk_rows) {
+      const auto rows = static_cast<size_t>(std::min(chunk_rows, header_.rows - slot));
+      const float* first = vectors + static_cast<size_t>(slot) * d;
+      state->borrow_vectors(static_cast<size_t>(slot >> state->chunk_shift), first, rows, mapping_, edit);
+      if (!verify_) continue;
+      sum.add(first, rows * d * sizeof(float));
+      for (size_t row = 0; row < rows; ++row) {
+        if (!is_unit(first + row * d, d)) return corrupt("a vector is not of unit length");
+      }
+    }
+    if (verify_ && sum.value() != section.checksum) return corrupt("a section fails its checksum");
+    return FINCH_OK;
+  }
+
+  // Infinity and NaN would spread through the scan; whole numbers cannot be either.
+  bool finite(const uint8_t* codes, size_t stride) const {
+    if (storage_ == FINCH_STORAGE_I8) return true;
+    const uint16_t exponent = storage_ == FINCH_STORAGE_BF16 ? 0x7F80 : 0x7C00;
+    bool all = true;
+    for (size_t at = 0; at < stride; at += sizeof(uint16_t)) {
+      uint16_t code;
+      std::memcpy(&code, codes + at, sizeof(code));
+      all &= (code & exponent) != exponent;
+    }
+    return all;
+  }
+
+  finch_status read_codes(State* state) {
+    const format::Section& section = *find(format::kCodes);
+    const uint64_t edit = next_edit();
+    const size_t stride = state->stride;
+    const uint64_t codes_at = section.offset + sizeof(format::CodesHeader);
+    std::vector<float> scales(static_cast<size_t>(header_.rows), 1.0f);
+    const size_t scale_bytes = storage_ == FINCH_STORAGE_I8 ? scales.size() * sizeof(float) : 0;
+    if (!file_.read_at(codes_at + header_.rows * stride, scales.data(), scale_bytes)) return unreadable();
+    for (const float scale : scales) {
+      if (!(scale > 0 && scale <= 1)) return corrupt("a scale of the codes is out of range");
+    }
+    Checksum sum;
+    format::CodesHeader header;
+    if (!file_.read_at(section.offset, &header, sizeof(header))) return unreadable();
+    sum.add(&header, sizeof(header));
+    for (uint64_t slot = 0; slot < header_.rows; slot += CodeChunk::kRows) {
+      const auto rows = static_cast<size_t>(std::min<uint64_t>(CodeChunk::kRows, header_.rows - slot));
+      const uint64_t at = codes_at + slot * stride;
+      const bool borrow = map_ && rows == CodeChunk::kRows;  // a chunk is always whole: its copies are
+      CodeChunk& chunk = state->codes.edit(
+          static_cast<size_t>(slot >> CodeChunk::kShift), edit,
+          [&](const CodeChunk& old) { return CodeChunk::copy(old, stride); },
+          [&] {
+            if (!borrow) return CodeChunk::make(storage_, stride);
+            auto borrowed = std::make_shared<CodeChunk>();
+            borrowed->data = mapping_->data() + at;
+            borrowed->owner = mapping_;
+            return borrowed;
+          });
+      (borrow ? state->mapped_bytes : state->code_bytes) += CodeChunk::kRows * stride;
+      std::copy_n(scales.begin() + static_cast<ptrdiff_t>(slot), rows, chunk.scales);
+      if (!borrow && !file_.read_at(at, chunk.own.get(), rows * stride)) return unreadable();
+      if (!verify_) continue;
+      sum.add(chunk.data, rows * stride);
+      for (size_t row = 0; row < rows; ++row) {
+        if (!finite(chunk.data + row * stride, stride)) return corrupt("a code is not finite");
+      }
+    }
+    sum.add(scales.data(), scale_bytes);
+    if (verify_ && sum.value() != section.checksum) return corrupt("a section fails its checksum");
     return FINCH_OK;
   }
 
@@ -297,7 +417,11 @@ class Reader {
   }
 
   const char* path_;
+  const bool map_;
+  const bool verify_;
+  finch_storage storage_ = FINCH_STORAGE_F32;
   InputFile file_;
+  std::shared_ptr<const Mapping> mapping_;
   format::Header header_;
   std::vector<format::Section> table_;
 };
@@ -305,10 +429,23 @@ class Reader {
 }  // namespace
 }  // namespace finch
 
-extern "C" finch_status finch_index_open(const char* path, finch_index** out) {
+extern "C" finch_status finch_index_open(const char* path, const finch_open_options* options, finch_index** out) {
   return finch::guarded([&]() -> finch_status {
-    if (path == nullptr || out == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "path and out must not be NULL.");
-    finch::Reader reader(path);
+    using finch::fail;
+    if (path == nullptr || out == nullptr) return fail(FINCH_INVALID_ARGUMENT, "path and out must not be NULL.");
+    finch_open_options read{};
+    if (options != nullptr && !finch::read_sized(options, sizeof(finch_open_options), &read)) {
+      return fail(FINCH_INVALID_ARGUMENT, "options.size is %zu; set it to sizeof(finch_open_options).", options->size);
+    }
+    if (read.map > 1 || read.unverified > 1) {
+      return fail(FINCH_INVALID_ARGUMENT, "options.map is %u and options.unverified %u; each is 0 or 1.", read.map,
+                  read.unverified);
+    }
+    if (read.unverified != 0 && read.map == 0) {
+      return fail(FINCH_INVALID_ARGUMENT,
+                  "options.unverified needs options.map: without mapping every byte is read, and verified.");
+    }
+    finch::Reader reader(path, read);
     if (const finch_status status = reader.open()) return status;
     std::unique_ptr<finch_index> index;
     if (const finch_status status = reader.read_index(&index)) return status;

@@ -103,7 +103,7 @@ finch_status save(const State& state, const char* path, const finch_blob* blobs,
   header.version = format::kVersion;
   header.header_bytes = sizeof(header);
   header.dimension = state.dimension;
-  header.sections = static_cast<uint32_t>(5 + (state.ann != nullptr) + blob_count);
+  header.sections = static_cast<uint32_t>(5 + (state.stride > 0) + (state.ann != nullptr) + blob_count);
   header.rows = rows.size();
   header.next_key = state.next_key;
   SectionWriter out(&file, header.sections);
@@ -122,6 +122,20 @@ finch_status save(const State& state, const char* path, const finch_blob* blobs,
   section(format::kVectors, [&](const RowChunk&, size_t, uint32_t slot) {
     out.add(state.vector(slot), state.dimension * sizeof(float));
   });
+  if (state.stride > 0) {
+    out.begin(format::kCodes);
+    format::CodesHeader codes{};
+    codes.storage = static_cast<uint32_t>(state.storage);
+    codes.stride = static_cast<uint32_t>(state.stride);
+    out.add(&codes, sizeof(codes));
+    const auto chunk_of = [&](uint32_t slot) { return state.codes.get(slot >> CodeChunk::kShift); };
+    const auto row_of = [](uint32_t slot) { return slot & (CodeChunk::kRows - 1); };
+    for (const auto& [key, slot] : rows) out.add(chunk_of(slot)->data + row_of(slot) * state.stride, state.stride);
+    if (state.storage == FINCH_STORAGE_I8) {
+      for (const auto& [key, slot] : rows) out.add(&chunk_of(slot)->scales[row_of(slot)], sizeof(float));
+    }
+    out.end();
+  }
   if (state.ann != nullptr) write_ann(&out, state, row_of_slot);
   for (size_t i = 0; i < blob_count; ++i) {
     out.begin(format::kBlob);

@@ -138,6 +138,7 @@ finch_status upsert(finch_index* index, const finch_string* ids, const float* ve
   for (size_t i = 0; i < count; ++i) {
     float* row = state.edit_vector(slots[i], edit, end);
     if (const finch_status status = write_unit(vectors, i, ids[i], state.dimension, row)) return status;
+    state.write_code(slots[i], row, edit);
   }
   if (state.ann != nullptr) {
     auto fresh = std::make_shared<std::vector<Fresh>>();
@@ -223,7 +224,11 @@ finch_status finch_index_create(const finch_index_options* options, finch_index*
       return fail(FINCH_INVALID_ARGUMENT, "options.dimension is %u; a dimension lies in 1 ... %u.", read.dimension,
                   FINCH_MAX_DIMENSION);
     }
-    *out = new finch_index(State(read.dimension, finch::next_index_id()));
+    if (read.storage < FINCH_STORAGE_F32 || read.storage > FINCH_STORAGE_I8) {
+      return fail(FINCH_INVALID_ARGUMENT, "options.storage is %d; use FINCH_STORAGE_F32, _BF16, _F16 or _I8.",
+                  read.storage);
+    }
+    *out = new finch_index(State(read.dimension, read.storage, finch::next_index_id()));
     return FINCH_OK;
   });
 }
@@ -277,7 +282,10 @@ finch_status finch_index_inspect(const finch_index* index, finch_index_info* out
     info.slots = state.slots;
     info.version = state.version;
     info.vector_bytes = state.vector_bytes;
+    info.mapped_bytes = state.mapped_bytes;
     info.dimension = state.dimension;
+    info.storage = state.storage;
+    info.code_bytes = state.code_bytes;
     if (state.ann != nullptr) {
       info.ann_bytes = state.ann->bytes();
       info.ann_count = state.ann->size();

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "bandit.hpp"
 #include "error.hpp"
 #include "fuse.hpp"
 #include "sized.hpp"
+#include "small_buffer.hpp"
 #include "snapshot.hpp"
 #include "truncate.hpp"
 
@@ -40,19 +40,40 @@ finch_status read_rank_options(const finch_rank_options* given, RankRule* out) n
   return status == FINCH_OK ? read_cut_options(options.cut, &out->cut) : status;
 }
 
-struct Entry {
-  finch_candidate candidate{};
-  const float* vector = nullptr;
-};
+// Candidates a call may have without allocating.
+constexpr size_t kOrdinary = 64;
 
 bool before(float a_score, uint64_t a_key, float b_score, uint64_t b_key) noexcept {
   return a_score != b_score ? a_score > b_score : a_key < b_key;
 }
 
-finch_status find_entries(const finch_snapshot& snapshot, const uint64_t* keys, const float* semantic,
-                          std::vector<Entry>* entries) {
-  for (size_t i = 0; i < entries->size(); ++i) {
-    Row row;
+// A place in an order of candidates: what is sorted is small, the candidates stay where they are.
+struct Place {
+  float score;
+  uint32_t at;
+  uint64_t key;
+};
+
+void sort_places(Place* begin, Place* end) noexcept {
+  const auto best_first = [](const Place& a, const Place& b) { return before(a.score, a.key, b.score, b.key); };
+  if (!std::is_sorted(begin, end, best_first)) std::sort(begin, end, best_first);
+}
+
+// The candidates of one call, in the caller's order, and their order by fused score.
+struct Candidates {
+  explicit Candidates(size_t count) : rows(count), all(count), places(count) {}
+  size_t size() const noexcept { return rows.size(); }
+
+  SmallBuffer<Row, kOrdinary> rows;
+  SmallBuffer<finch_candidate, kOrdinary> all;
+  SmallBuffer<Place, kOrdinary> places;
+};
+
+finch_status find_candidates(const finch_snapshot& snapshot, const uint64_t* keys, const float* semantic,
+                             Candidates* candidates) noexcept {
+  const size_t count = candidates->size();
+  for (size_t i = 0; i < count; ++i) {
+    Row& row = candidates->rows[i];
     if (!find_row(snapshot, keys[i], &row)) {
       return fail(FINCH_UNKNOWN_ID, "key %llu (candidate %zu) is not in the snapshot; expected keys read from it.",
                   static_cast<unsigned long long>(keys[i]), i);
@@ -61,39 +82,38 @@ finch_status find_entries(const finch_snapshot& snapshot, const uint64_t* keys, 
       return fail(FINCH_NOT_FINITE, "semantic[%zu] is %g; expected a finite number.", i,
                   static_cast<double>(semantic[i]));
     }
-    Entry& entry = (*entries)[i];
-    entry.vector = row.vector;
-    entry.candidate.key = row.key;
-    entry.candidate.id = {row.id.data(), row.id.size()};
-    entry.candidate.semantic = semantic[i];
-    entry.candidate.prior = row.prior;
+    finch_candidate& candidate = candidates->all[i];
+    candidate = finch_candidate{};
+    candidate.key = row.key;
+    candidate.id = {row.id.data(), row.id.size()};
+    candidate.semantic = semantic[i];
+    candidate.prior = row.prior;
+    candidates->places[i] = {semantic[i], static_cast<uint32_t>(i), row.key};
   }
-  std::sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) {
-    return before(a.candidate.semantic, a.candidate.key, b.candidate.semantic, b.candidate.key);
-  });
-  for (size_t i = 0; i < entries->size(); ++i) {
-    (*entries)[i].candidate.semantic_rank = static_cast<uint32_t>(i);
-  }
+  Place* places = candidates->places.data();
+  sort_places(places, places + count);
+  for (size_t i = 0; i < count; ++i) candidates->all[places[i].at].semantic_rank = static_cast<uint32_t>(i);
   return FINCH_OK;
 }
 
 finch_status check_distinct(const uint64_t* keys, size_t count) {
-  std::vector<uint64_t> sorted(keys, keys + count);
+  SmallBuffer<uint64_t, kOrdinary> sorted(count);
+  std::copy_n(keys, count, sorted.data());
   std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  const uint64_t* twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice == sorted.end()) return FINCH_OK;
   return fail(FINCH_DUPLICATE_ID, "key %llu is among the candidates twice; expected distinct keys.",
               static_cast<unsigned long long>(*twice));
 }
 
-finch_status score_entries(const finch_bandit* bandit, const float* x, uint32_t dimension, const RankRule& rule,
-                           std::vector<Entry>* entries) {
-  const size_t count = entries->size();
+finch_status score_candidates(const finch_bandit* bandit, const float* x, uint32_t dimension, const RankRule& rule,
+                              Candidates* candidates) {
+  const size_t count = candidates->size();
   if (bandit == nullptr) {
-    for (Entry& entry : *entries) {
-      entry.candidate.arm.mean = entry.candidate.prior;
-      entry.candidate.arm.availability = 1.0f;
-      entry.candidate.arm.last_outcome = std::numeric_limits<float>::quiet_NaN();
+    for (finch_candidate& candidate : candidates->all) {
+      candidate.arm.mean = candidate.prior;
+      candidate.arm.availability = 1.0f;
+      candidate.arm.last_outcome = std::numeric_limits<float>::quiet_NaN();
     }
     return FINCH_OK;
   }
@@ -101,49 +121,78 @@ finch_status score_entries(const finch_bandit* bandit, const float* x, uint32_t 
     return fail(FINCH_DIMENSION, "the bandit has dimension %u and the index %u; expected the same.",
                 bandit->rule.dimension, dimension);
   }
-  std::vector<finch_string> ids(count);
-  std::vector<float> priors(count);
-  std::vector<finch_arm_score> arms(count);
+  SmallBuffer<ScoredId, kOrdinary> ids(count);
+  SmallBuffer<finch_arm_score, kOrdinary> arms(count);
   for (size_t i = 0; i < count; ++i) {
-    ids[i] = (*entries)[i].candidate.id;
-    priors[i] = (*entries)[i].candidate.prior;
+    const Row& row = candidates->rows[i];
+    ids[i] = {row.id, row.id_hash, row.prior};
   }
-  const finch_status status =
-      finch_bandit_score(bandit, ids.data(), priors.data(), count, x, rule.now, rule.explore, arms.data());
+  const finch_status status = score_ids(*bandit, ids.data(), count, x, rule.now, rule.explore != 0, arms.data());
   if (status != FINCH_OK) return status;
-  for (size_t i = 0; i < count; ++i) (*entries)[i].candidate.arm = arms[i];
+  for (size_t i = 0; i < count; ++i) candidates->all[i].arm = arms[i];
   return FINCH_OK;
 }
 
 // Fuses, and orders the healthy part, then the rest. Returns how many are healthy; all when none is.
-size_t fuse_and_sort(const RankRule& rule, std::vector<Entry>* entries) {
-  for (Entry& entry : *entries) {
-    finch_candidate& c = entry.candidate;
-    c.score = fuse_one(c.semantic, c.arm.mean + c.arm.bonus, c.prior, c.arm.availability, rule.weights);
+size_t fuse_and_sort(const RankRule& rule, Candidates* candidates) noexcept {
+  const size_t count = candidates->size();
+  Place* places = candidates->places.data();
+  size_t healthy = 0;
+  for (const bool wanted : {true, false}) {
+    size_t next = wanted ? 0 : healthy;
+    for (size_t i = 0; i < count; ++i) {
+      finch_candidate& c = candidates->all[i];
+      if ((c.arm.availability >= rule.min_availability) != wanted) continue;
+      c.score = fuse_one(c.semantic, c.arm.mean + c.arm.bonus, c.prior, c.arm.availability, rule.weights);
+      places[next++] = {c.score, static_cast<uint32_t>(i), c.key};
+    }
+    if (wanted) healthy = next;
   }
-  const auto best_first = [](const Entry& a, const Entry& b) {
-    return before(a.candidate.score, a.candidate.key, b.candidate.score, b.candidate.key);
-  };
-  auto rest = std::partition(entries->begin(), entries->end(), [&](const Entry& entry) {
-    return entry.candidate.arm.availability >= rule.min_availability;
-  });
-  if (rest == entries->begin()) rest = entries->end();
-  std::sort(entries->begin(), rest, best_first);
-  std::sort(rest, entries->end(), best_first);
-  return static_cast<size_t>(rest - entries->begin());
+  if (healthy == 0) healthy = count;
+  sort_places(places, places + healthy);
+  sort_places(places + healthy, places + count);
+  return healthy;
 }
 
-finch_status cut_entries(const finch_snapshot& snapshot, const RankRule& rule, const std::vector<Entry>& entries,
-                         size_t healthy, finch_cut* cut, std::vector<float>* similarities) {
-  std::vector<float> scores(healthy);
-  std::vector<const float*> rows(healthy);
+finch_status cut_candidates(const finch_snapshot& snapshot, const RankRule& rule, const Candidates& candidates,
+                            size_t healthy, finch_cut* cut, float* similarities) {
+  SmallBuffer<float, kOrdinary> scores(healthy);
+  SmallBuffer<const float*, kOrdinary> rows(healthy);
   for (size_t i = 0; i < healthy; ++i) {
-    scores[i] = entries[i].candidate.score;
-    rows[i] = entries[i].vector;
+    scores[i] = candidates.places[i].score;
+    rows[i] = candidates.rows[candidates.places[i].at].vector;
   }
   const EmbeddingRows embeddings{nullptr, rows.data(), snapshot_dimension(snapshot)};
-  return truncate(scores.data(), embeddings, healthy, rule.cut, -1, cut,
-                  similarities->empty() ? nullptr : similarities->data());
+  return truncate(scores.data(), embeddings, healthy, rule.cut, -1, cut, similarities);
+}
+
+// finch_rank behind its checks of pointers, options and distinct keys.
+finch_status rank(const finch_snapshot& snapshot, const finch_bandit* bandit, const uint64_t* keys,
+                  const float* semantic, size_t count, const float* x, const RankRule& rule,
+                  finch_candidate* candidates, finch_cut* cut, float* similarities) {
+  Candidates found(count);
+  finch_status status = find_candidates(snapshot, keys, semantic, &found);
+  if (status == FINCH_OK) status = score_candidates(bandit, x, snapshot_dimension(snapshot), rule, &found);
+  if (status != FINCH_OK) return status;
+  const size_t healthy = fuse_and_sort(rule, &found);
+  const size_t neighbours = similarities != nullptr && healthy > 1 ? healthy - 1 : 0;
+  SmallBuffer<float, kOrdinary> computed(neighbours);
+  status = cut_candidates(snapshot, rule, found, healthy, cut, neighbours > 0 ? computed.data() : nullptr);
+  if (status != FINCH_OK) return status;
+  for (size_t i = 0; i < count; ++i) candidates[i] = found.all[found.places[i].at];
+  if (neighbours > 0) std::copy(computed.begin(), computed.end(), similarities);
+  return FINCH_OK;
+}
+
+finch_status check_outputs(const finch_candidate* candidates, size_t count, const finch_cut* cut) noexcept {
+  if (count > 0 && candidates == nullptr) {
+    return fail(FINCH_INVALID_ARGUMENT, "candidates is NULL; expected room for %zu.", count);
+  }
+  if (cut == nullptr || cut->size < sizeof(finch_cut)) {
+    return fail(FINCH_INVALID_ARGUMENT, "cut must be a finch_cut whose size is sizeof(finch_cut) = %zu.",
+                sizeof(finch_cut));
+  }
+  return FINCH_OK;
 }
 
 }  // namespace
@@ -160,26 +209,12 @@ finch_status finch_rank(const finch_snapshot* snapshot, const finch_bandit* band
       return finch::fail(FINCH_INVALID_ARGUMENT,
                          "keys, semantic and candidates must not be NULL; expected %zu of each.", count);
     }
-    if (cut == nullptr || cut->size < sizeof(finch_cut)) {
-      return finch::fail(FINCH_INVALID_ARGUMENT, "cut must be a finch_cut whose size is sizeof(finch_cut) = %zu.",
-                         sizeof(finch_cut));
-    }
     finch::RankRule rule;
-    finch_status status = finch::read_rank_options(options, &rule);
+    finch_status status = finch::check_outputs(candidates, count, cut);
+    if (status == FINCH_OK) status = finch::read_rank_options(options, &rule);
     if (status == FINCH_OK) status = finch::check_distinct(keys, count);
     if (status != FINCH_OK) return status;
-    std::vector<finch::Entry> entries(count);
-    status = finch::find_entries(*snapshot, keys, semantic, &entries);
-    if (status == FINCH_OK)
-      status = finch::score_entries(bandit, x, finch::snapshot_dimension(*snapshot), rule, &entries);
-    if (status != FINCH_OK) return status;
-    const size_t healthy = finch::fuse_and_sort(rule, &entries);
-    std::vector<float> computed(similarities != nullptr && healthy > 1 ? healthy - 1 : 0);
-    status = finch::cut_entries(*snapshot, rule, entries, healthy, cut, &computed);
-    if (status != FINCH_OK) return status;
-    for (size_t i = 0; i < count; ++i) candidates[i] = entries[i].candidate;
-    std::copy(computed.begin(), computed.end(), similarities);
-    return FINCH_OK;
+    return finch::rank(*snapshot, bandit, keys, semantic, count, x, rule, candidates, cut, similarities);
   });
 }
 
@@ -197,13 +232,17 @@ finch_status finch_select(const finch_snapshot* snapshot, const finch_bandit* ba
     if (search->k == 0 || search->k > FINCH_MAX_K) {
       return finch::fail(FINCH_INVALID_ARGUMENT, "k = %u; expected 1 to %u.", search->k, FINCH_MAX_K);
     }
-    std::vector<uint64_t> keys(search->k);
-    std::vector<float> scores(search->k);
+    finch::RankRule rule;
+    finch_status status = finch::read_rank_options(rank, &rule);
+    if (status != FINCH_OK) return status;
+    finch::SmallBuffer<uint64_t, finch::kOrdinary> keys(search->k);
+    finch::SmallBuffer<float, finch::kOrdinary> scores(search->k);
     uint32_t found = 0;
-    finch_status status = finch_search(snapshot, query, 1, search, keys.data(), scores.data(), &found);
+    status = finch_search(snapshot, query, 1, search, keys.data(), scores.data(), &found);
+    if (status == FINCH_OK) status = finch::check_outputs(candidates, found, cut);
     if (status != FINCH_OK) return status;
     status =
-        finch_rank(snapshot, bandit, keys.data(), scores.data(), found, query, rank, candidates, cut, similarities);
+        finch::rank(*snapshot, bandit, keys.data(), scores.data(), found, query, rule, candidates, cut, similarities);
     if (status == FINCH_OK) *count = found;
     return status;
   });

@@ -1,4 +1,6 @@
 // finch_search and finch_cosine.
+#include "search.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include "cancel.hpp"
 #include "error.hpp"
 #include "kernels/kernels.hpp"
+#include "scan.hpp"
 #include "sized.hpp"
 #include "state.hpp"
 #include "topk.hpp"
@@ -17,10 +20,6 @@
 
 namespace finch {
 namespace {
-
-// Queries that one pass over the rows serves: a stretch of rows is read once and scored against all of them.
-constexpr size_t kQueryTile = 16;
-constexpr size_t kWord = 64;
 
 const float* row_at(const float* base, size_t row, size_t dimension) {
   return reinterpret_cast<const float*>(reinterpret_cast<const char*>(base) + row * dimension * sizeof(float));
@@ -31,44 +30,13 @@ struct Search {
   uint32_t k;
   const finch_allow* allow;
   const finch_cancel* cancel;
+  uint32_t threads;
+  uint32_t overfetch;
 
   const uint64_t* bits() const { return allow == nullptr ? nullptr : allow->bits.data(); }
   uint64_t most() const { return allow == nullptr ? state.count : allow->count; }
+  ScanRequest request() const { return {state, bits(), most(), k, overfetch, threads, cancel}; }
 };
-
-// Every allowed row against every query of the tile. False when cancelled. Results do not depend on the order of the
-// rows: a row's score is a matter of the row and the query alone, and TopK orders by score and key.
-bool scan(const Search& search, const float* queries, size_t count, TopK* tops) {
-  const State& state = search.state;
-  const size_t d = state.dimension;
-  const uint64_t* allow = search.bits();
-  const Kernels& kernel = kernels();
-  const uint32_t chunk_rows = uint32_t{1} << state.chunk_shift;
-  float scores[kWord];
-  for (size_t c = 0; c < state.rows.size(); ++c) {
-    if (cancelled(search.cancel)) return false;
-    const RowChunk& chunk = *state.rows.get(c);
-    for (size_t w = 0; w < RowChunk::kWords; ++w) {
-      uint64_t bits = chunk.present[w];
-      if (allow != nullptr) bits &= allow[c * RowChunk::kWords + w];
-      while (bits != 0) {
-        // A run of wanted rows that lie one after another in memory.
-        const auto first = static_cast<uint32_t>(std::countr_zero(bits));
-        auto length = static_cast<uint32_t>(std::countr_one(bits >> first));
-        const auto slot = static_cast<uint32_t>(c * RowChunk::kRows + w * kWord + first);
-        length = std::min(length, chunk_rows - (slot & (chunk_rows - 1)));
-        bits &= ~((length == kWord ? ~uint64_t{0} : (uint64_t{1} << length) - 1) << first);
-        const float* rows = state.vector(slot);
-        const uint64_t* keys = chunk.keys + State::row_of(slot);
-        for (size_t q = 0; q < count; ++q) {
-          kernel.dot_rows(queries + q * d, rows, length, d, scores);
-          for (uint32_t r = 0; r < length; ++r) tops[q].push(scores[r], keys[r]);
-        }
-      }
-    }
-  }
-  return true;
-}
 
 // Whether scanning the allowed rows is less work than walking the graph: a walk looks at some tens of rows for each of
 // the `expansion` candidates it keeps, and at the more the fewer of them are allowed.
@@ -98,70 +66,95 @@ bool walk(const Search& search, const float* query, size_t expansion, TopK* top)
   return offered >= std::min<uint64_t>(search.k, search.most());
 }
 
-finch_status refuse_query(finch_status status, const char* what, size_t i) {
-  if (status == FINCH_NOT_FINITE) {
-    return fail(status, "%s[%zu] holds NaN or infinity; every number must be finite.", what, i);
+// Kept from call to call, so that a call of the same size allocates nothing.
+struct Scratch {
+  std::vector<float> units;
+  std::vector<TopK> tops;
+};
+
+// The graph's answer for each query, or a scan's where the graph cannot give k.
+bool walk_all(const Search& search, const float* units, size_t count, size_t expansion, TopK* tops) {
+  for (size_t q = 0; q < count; ++q) {
+    if (cancelled(search.cancel)) return false;
+    const float* unit = units + q * search.state.dimension;
+    if (walk(search, unit, expansion, &tops[q])) continue;
+    tops[q].reset(search.k, search.most());
+    if (!scan(search.request(), unit, 1, &tops[q])) return false;
   }
-  return fail(status, "%s[%zu] is all zeros: it has no direction.", what, i);
+  return true;
 }
 
 finch_status run(const Search& search, bool use_ann, const float* queries, size_t count, uint64_t* keys, float* scores,
                  uint32_t* counts) {
   const State& state = search.state;
   const size_t d = state.dimension;
-  size_t expansion = 0;
-  if (use_ann) {
-    // More than k candidates: near the k-th place ties and near misses are common.
-    expansion = std::max<size_t>(state.ann->config().expansion_search, search.k + search.k / 4 + 16);
-    use_ann = !scan_is_cheaper(search, expansion);
+  thread_local Scratch scratch;
+  std::vector<float>& units = scratch.units;
+  std::vector<TopK>& tops = scratch.tops;
+  units.resize(count * d);
+  if (tops.size() < count) tops.resize(count);
+  for (size_t q = 0; q < count; ++q) {
+    const finch_status status = to_unit(row_at(queries, q, d), d, units.data() + q * d);
+    if (status != FINCH_OK) return refuse_query(status, "queries", q);
+    tops[q].reset(search.k, search.most());
   }
-
-  const size_t tile = std::min(count, kQueryTile);
-  std::vector<float> units(tile * d);
-  std::vector<TopK> tops(tile);
-  std::vector<Hit> hits;
-  std::vector<uint32_t> found(count);
-  for (size_t q = 0; q < count; q += tile) {
-    const size_t n = std::min(tile, count - q);
-    for (size_t i = 0; i < n; ++i) {
-      const finch_status status = to_unit(row_at(queries, q + i, d), d, units.data() + i * d);
-      if (status != FINCH_OK) return refuse_query(status, "queries", q + i);
-      tops[i].reset(search.k, search.most());
-    }
-    bool finished = true;
-    if (use_ann) {
-      for (size_t i = 0; i < n && finished; ++i) {
-        const float* unit = units.data() + i * d;
-        finished = !cancelled(search.cancel);
-        if (finished && !walk(search, unit, expansion, &tops[i])) {
-          tops[i].reset(search.k, search.most());
-          finished = scan(search, unit, 1, &tops[i]);
-        }
-      }
-    } else {
-      finished = scan(search, units.data(), n, tops.data());
-    }
-    if (!finished) return fail(FINCH_ABORTED, "the search was cancelled.");
-    for (size_t i = 0; i < n; ++i) {
-      const std::vector<Hit>& best = tops[i].sorted();
-      found[q + i] = static_cast<uint32_t>(best.size());
-      hits.insert(hits.end(), best.begin(), best.end());
-    }
-  }
+  // More than k candidates: near the k-th place ties and near misses are common.
+  const size_t expansion =
+      use_ann ? std::max<size_t>(state.ann->config().expansion_search, search.k + search.k / 4 + 16) : 0;
+  const bool finished = use_ann && !scan_is_cheaper(search, expansion)
+                            ? walk_all(search, units.data(), count, expansion, tops.data())
+                            : scan(search.request(), units.data(), count, tops.data());
+  if (!finished) return fail(FINCH_ABORTED, "the search was cancelled.");
 
   // Outputs last: a failed call leaves them untouched.
-  const Hit* hit = hits.data();
   for (size_t q = 0; q < count; ++q) {
-    counts[q] = found[q];
-    for (uint32_t i = 0; i < found[q]; ++i, ++hit) {
-      keys[q * search.k + i] = hit->key;
-      scores[q * search.k + i] = hit->score;
+    const std::vector<Hit>& best = tops[q].sorted();
+    counts[q] = static_cast<uint32_t>(best.size());
+    for (size_t i = 0; i < best.size(); ++i) {
+      keys[q * search.k + i] = best[i].key;
+      scores[q * search.k + i] = best[i].score;
     }
   }
   return FINCH_OK;
 }
 
 }  // namespace
+
+finch_status read_search_options(const finch_snapshot* snapshot, const finch_search_options* options,
+                                 finch_search_options* out) noexcept {
+  if (snapshot == nullptr || options == nullptr) {
+    return fail(FINCH_INVALID_ARGUMENT, "snapshot and options must not be NULL.");
+  }
+  if (!read_sized(options, sizeof(finch_search_options), out)) {
+    return fail(FINCH_INVALID_ARGUMENT, "options.size is %zu; set it to sizeof(finch_search_options).", options->size);
+  }
+  if (out->k < 1 || out->k > FINCH_MAX_K) {
+    return fail(FINCH_INVALID_ARGUMENT, "options.k is %u; k lies in 1 ... %u.", out->k, FINCH_MAX_K);
+  }
+  if (out->mode < FINCH_SEARCH_AUTO || out->mode > FINCH_SEARCH_ANN) {
+    return fail(FINCH_INVALID_ARGUMENT, "options.mode is %d; use FINCH_SEARCH_AUTO, _EXACT or _ANN.", out->mode);
+  }
+  const State& state = snapshot->state;
+  if (out->mode == FINCH_SEARCH_ANN && state.ann == nullptr) {
+    return fail(FINCH_INVALID_ARGUMENT, "this snapshot has no ANN graph; call finch_index_build_ann first.");
+  }
+  if (out->allow != nullptr && (out->allow->index_id != state.index_id || out->allow->version != state.version)) {
+    return fail(FINCH_INVALID_ARGUMENT, "the allow set was made from another snapshot; make it from the one searched.");
+  }
+  if (out->overfetch != 0 && out->overfetch < out->k) {
+    return fail(FINCH_INVALID_ARGUMENT, "options.overfetch is %u; expected 0 (the default) or at least k = %u.",
+                out->overfetch, out->k);
+  }
+  return FINCH_OK;
+}
+
+finch_status refuse_query(finch_status status, const char* what, size_t i) noexcept {
+  if (status == FINCH_NOT_FINITE) {
+    return fail(status, "%s[%zu] holds NaN or infinity; every number must be finite.", what, i);
+  }
+  return fail(status, "%s[%zu] is all zeros: it has no direction.", what, i);
+}
+
 }  // namespace finch
 
 using finch::fail;
@@ -171,34 +164,18 @@ extern "C" {
 finch_status finch_search(const finch_snapshot* snapshot, const float* queries, size_t count,
                           const finch_search_options* options, uint64_t* keys, float* scores, uint32_t* counts) {
   return finch::guarded([&]() -> finch_status {
-    if (snapshot == nullptr || options == nullptr) {
-      return fail(FINCH_INVALID_ARGUMENT, "snapshot and options must not be NULL.");
-    }
     finch_search_options read;
-    if (!finch::read_sized(options, sizeof(finch_search_options), &read)) {
-      return fail(FINCH_INVALID_ARGUMENT, "options.size is %zu; set it to sizeof(finch_search_options).",
-                  options->size);
-    }
-    if (read.k < 1 || read.k > FINCH_MAX_K) {
-      return fail(FINCH_INVALID_ARGUMENT, "options.k is %u; k lies in 1 ... %u.", read.k, FINCH_MAX_K);
-    }
-    if (read.mode < FINCH_SEARCH_AUTO || read.mode > FINCH_SEARCH_ANN) {
-      return fail(FINCH_INVALID_ARGUMENT, "options.mode is %d; use FINCH_SEARCH_AUTO, _EXACT or _ANN.", read.mode);
-    }
-    const finch::State& state = snapshot->state;
-    if (read.mode == FINCH_SEARCH_ANN && state.ann == nullptr) {
-      return fail(FINCH_INVALID_ARGUMENT, "this snapshot has no ANN graph; call finch_index_build_ann first.");
-    }
-    if (read.allow != nullptr && (read.allow->index_id != state.index_id || read.allow->version != state.version)) {
-      return fail(FINCH_INVALID_ARGUMENT,
-                  "the allow set was made from another snapshot; make it from the one searched.");
-    }
+    if (const finch_status status = finch::read_search_options(snapshot, options, &read)) return status;
     if (count == 0) return FINCH_OK;
     if (queries == nullptr || keys == nullptr || scores == nullptr || counts == nullptr) {
       return fail(FINCH_INVALID_ARGUMENT, "queries, keys, scores and counts must not be NULL when count is %zu.",
                   count);
     }
-    const finch::Search search{state, read.k, read.allow, read.cancel};
+    const finch::State& state = snapshot->state;
+    // An int8 code's score is off by a hundred times what a 16-bit one's is.
+    const uint32_t usual = (state.storage == FINCH_STORAGE_I8 ? 2 * read.k : read.k) + 16;
+    const uint32_t overfetch = read.overfetch != 0 ? read.overfetch : usual;
+    const finch::Search search{state, read.k, read.allow, read.cancel, read.threads, overfetch};
     const bool use_ann = read.mode != FINCH_SEARCH_EXACT && state.ann != nullptr;
     return finch::run(search, use_ann, queries, count, keys, scores, counts);
   });

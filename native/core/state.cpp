@@ -45,12 +45,23 @@ RowChunk::RowChunk(const RowChunk& other) {
 
 std::shared_ptr<VectorChunk> VectorChunk::make(size_t rows, uint32_t dimension) {
   auto chunk = std::make_shared<VectorChunk>();
-  chunk->data.reset(static_cast<float*>(::operator new[](rows* dimension * sizeof(float), std::align_val_t{64})));
+  chunk->own.reset(static_cast<float*>(::operator new[](rows* dimension * sizeof(float), std::align_val_t{64})));
+  chunk->data = chunk->own.get();
   chunk->rows = rows;
   return chunk;
 }
 
-State::State(uint32_t d, uint64_t id) : dimension(d), chunk_shift(chunk_shift_of(d)), index_id(id) {}
+std::shared_ptr<VectorChunk> VectorChunk::borrow(const float* data, size_t rows, std::shared_ptr<const void> owner) {
+  auto chunk = std::make_shared<VectorChunk>();
+  chunk->data = data;
+  chunk->rows = rows;
+  chunk->used = rows;
+  chunk->owner = std::move(owner);
+  return chunk;
+}
+
+State::State(uint32_t d, finch_storage s, uint64_t id)
+    : dimension(d), chunk_shift(chunk_shift_of(d)), storage(s), stride(code_stride(s, d)), index_id(id) {}
 
 uint32_t State::find_id(std::string_view id, uint64_t hash) const noexcept {
   return by_id.find(hash, [&](uint32_t slot) {
@@ -67,6 +78,7 @@ void State::resize(uint64_t wanted, uint64_t edit) {
   const size_t chunk_rows = size_t{1} << chunk_shift;
   rows.resize((wanted + RowChunk::kRows - 1) >> RowChunk::kShift, edit);
   vectors.resize((wanted + chunk_rows - 1) >> chunk_shift, edit);
+  if (stride > 0) codes.resize((wanted + CodeChunk::kRows - 1) >> CodeChunk::kShift, edit);
   slots = wanted;
 }
 
@@ -80,9 +92,9 @@ float* State::edit_vector(uint32_t slot, uint64_t edit, uint64_t planned_slots) 
   const auto make = [&](const VectorChunk* old) {
     auto chunk = VectorChunk::make(old == nullptr ? capacity : std::max(capacity, old->rows), dimension);
     if (old != nullptr) {
-      std::memcpy(chunk->data.get(), old->data.get(), old->used * row_bytes);
+      std::memcpy(chunk->own.get(), old->data, old->used * row_bytes);
       chunk->used = old->used;
-      vector_bytes -= old->rows * row_bytes;
+      (old->borrowed() ? mapped_bytes : vector_bytes) -= old->rows * row_bytes;
     }
     vector_bytes += chunk->rows * row_bytes;
     return chunk;
@@ -96,7 +108,36 @@ float* State::edit_vector(uint32_t slot, uint64_t edit, uint64_t planned_slots) 
     vectors.replace(index, std::move(bigger));
   }
   chunk->used = std::max(chunk->used, row + 1);
-  return chunk->data.get() + row * dimension;
+  return chunk->own.get() + row * dimension;
+}
+
+void State::borrow_vectors(size_t index, const float* data, size_t count, std::shared_ptr<const void> owner,
+                           uint64_t edit) {
+  vectors.edit(
+      index, edit, [](const VectorChunk&) { return std::make_shared<VectorChunk>(); },
+      [&] { return VectorChunk::borrow(data, count, std::move(owner)); });
+  mapped_bytes += count * dimension * sizeof(float);
+}
+
+void State::write_code(uint32_t slot, const float* vector, uint64_t edit) {
+  if (stride == 0) return;
+  CodeChunk& chunk = codes.edit(
+      slot >> CodeChunk::kShift, edit,
+      [&](const CodeChunk& old) {
+        auto copied = CodeChunk::copy(old, stride);
+        if (old.own == nullptr) {
+          mapped_bytes -= CodeChunk::kRows * stride;
+          code_bytes += CodeChunk::kRows * stride;
+        }
+        return copied;
+      },
+      [&] {
+        auto made = CodeChunk::make(storage, stride);
+        code_bytes += CodeChunk::kRows * stride;
+        return made;
+      });
+  const size_t row = slot & (CodeChunk::kRows - 1);
+  chunk.scales[row] = encode_vector(storage, vector, dimension, chunk.own.get() + row * stride);
 }
 
 void State::place(uint32_t slot, uint64_t key, std::string_view id, uint64_t hash, float prior, uint64_t edit) {
@@ -130,10 +171,13 @@ void State::clear(uint32_t slot, uint64_t edit) {
 void State::clear_all(uint64_t edit) {
   rows = {};
   vectors = {};
+  codes = {};
   by_id = {};
   by_key = {};
   count = 0;
   vector_bytes = 0;
+  mapped_bytes = 0;
+  code_bytes = 0;
   resize(0, edit);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "codes.hpp"
 #include "cow.hpp"
 #include "slot_map.hpp"
 #include "toolfinch.h"
@@ -47,17 +48,23 @@ struct RowChunk {
 };
 
 // Vectors of up to 2^chunk_shift slots, row after row without padding. A chunk at the end of the index starts small.
+// A chunk either owns its memory or borrows it, read-only, from a mapped file; an edit copies a borrowed one.
 struct VectorChunk {
   struct Free {
     void operator()(float* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
   };
 
   static std::shared_ptr<VectorChunk> make(size_t rows, uint32_t dimension);
+  static std::shared_ptr<VectorChunk> borrow(const float* data, size_t rows, std::shared_ptr<const void> owner);
+
+  bool borrowed() const noexcept { return own == nullptr; }
 
   uint64_t edit = 0;
   size_t rows = 0;  // capacity
   size_t used = 0;  // rows written so far
-  std::unique_ptr<float[], Free> data;
+  const float* data = nullptr;
+  std::unique_ptr<float[], Free> own;  // what `data` points to, null when borrowed
+  std::shared_ptr<const void> owner;   // keeps borrowed memory alive
 };
 
 // A row written since the ANN graph was made; stale once the slot's stamp is another.
@@ -67,13 +74,13 @@ struct Fresh {
 };
 
 struct State {
-  State(uint32_t dimension, uint64_t index_id);
+  State(uint32_t dimension, finch_storage storage, uint64_t index_id);
 
   const RowChunk& chunk_of(uint32_t slot) const noexcept { return *rows.get(slot >> RowChunk::kShift); }
   static size_t row_of(uint32_t slot) noexcept { return slot & (RowChunk::kRows - 1); }
   const float* vector(uint32_t slot) const noexcept {
     const VectorChunk* chunk = vectors.get(slot >> chunk_shift);
-    return chunk->data.get() + (slot & ((size_t{1} << chunk_shift) - 1)) * dimension;
+    return chunk->data + (slot & ((size_t{1} << chunk_shift) - 1)) * dimension;
   }
   bool holds(uint32_t slot, uint64_t stamp) const noexcept {
     if (slot >= slots) return false;
@@ -88,22 +95,31 @@ struct State {
   void resize(uint64_t slots, uint64_t edit);
   RowChunk& edit_rows(uint32_t slot, uint64_t edit) { return rows.edit(slot >> RowChunk::kShift, edit); }
   float* edit_vector(uint32_t slot, uint64_t edit, uint64_t planned_slots);
+  // Encodes the vector written to `slot`, where the storage is not float32.
+  void write_code(uint32_t slot, const float* vector, uint64_t edit);
   // Fills an empty slot with a new row (its vector is written apart).
   void place(uint32_t slot, uint64_t key, std::string_view id, uint64_t hash, float prior, uint64_t edit);
   void clear(uint32_t slot, uint64_t edit);
+  // Puts read-only memory of `owner` in place of chunk `index`, made by resize() and not written yet.
+  void borrow_vectors(size_t index, const float* data, size_t count, std::shared_ptr<const void> owner, uint64_t edit);
   // Without rows there is no reason to keep chunks.
   void clear_all(uint64_t edit);
 
   uint32_t dimension;
   uint32_t chunk_shift;
+  finch_storage storage;
+  size_t stride;      // code_stride
   uint64_t index_id;  // unique in the process: an allow set of one index is of no use with another
   uint64_t version = 1;
   uint64_t next_key = 1;
   uint64_t count = 0;
   uint64_t slots = 0;
-  uint64_t vector_bytes = 0;
+  uint64_t vector_bytes = 0;  // in memory of our own
+  uint64_t mapped_bytes = 0;  // borrowed from a mapped file
   Cow<RowChunk> rows;
+  uint64_t code_bytes = 0;  // of `codes`, in memory of our own
   Cow<VectorChunk> vectors;
+  Cow<CodeChunk> codes;  // empty with float32
   SlotMap by_id;
   SlotMap by_key;
   std::shared_ptr<const Ann> ann;

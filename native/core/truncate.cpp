@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "error.hpp"
 #include "kernels/kernels.hpp"
 #include "sized.hpp"
+#include "small_buffer.hpp"
 
 namespace finch {
 namespace {
@@ -115,37 +115,44 @@ finch_status check_row(const float* row, size_t d, size_t i, long long list) noe
   return FINCH_OK;
 }
 
+// What is known of a row, for its neighbour's sake.
+struct SeenRow {
+  const float* row;
+  bool safe;
+  double length;  // of a safe row
+};
+
 finch_status see_similarities(const EmbeddingRows& embeddings, size_t n, long long list, LargestGap* largest,
                               float* similarities) noexcept {
+  constexpr size_t kBlock = 64;
   const size_t d = embeddings.dimension;
   const Kernels& k = kernels();
-  const float* previous = embeddings.at(0);
-  float dot = 0.0f, previous_norm = 0.0f;
-  k.dot_and_norm(previous, previous, d, &dot, &previous_norm);
-  if (!is_safe(previous_norm)) {
-    const finch_status status = check_row(previous, d, 0, list);
-    if (status != FINCH_OK) return status;
-  }
+  const float* rows[kBlock + 1];
+  float dots[kBlock];
+  float norms[kBlock + 1];
+  SeenRow previous{};
   float last = 0.0f;
-  for (size_t i = 1; i < n; ++i) {
-    const float* row = embeddings.at(i);
-    float norm = 0.0f;
-    k.dot_and_norm(previous, row, d, &dot, &norm);
-    const bool row_safe = is_safe(norm);
-    if (!row_safe) {
-      const finch_status status = check_row(row, d, i, list);
-      if (status != FINCH_OK) return status;
+  // Blocks share a row: the last of one is the first of the next.
+  for (size_t first = 0; first == 0 || first + 1 < n; first += kBlock) {
+    const size_t count = std::min(kBlock + 1, n - first);
+    for (size_t i = 0; i < count; ++i) rows[i] = embeddings.at(first + i);
+    k.gap_rows(rows, count, d, dots, norms);
+    for (size_t i = first == 0 ? 0 : 1; i < count; ++i) {
+      const SeenRow here = {rows[i], is_safe(norms[i]), std::sqrt(static_cast<double>(norms[i]))};
+      if (!here.safe) {
+        const finch_status status = check_row(here.row, d, first + i, list);
+        if (status != FINCH_OK) return status;
+      }
+      if (first + i > 0) {
+        const float similarity = here.safe && previous.safe
+                                     ? to_similarity(static_cast<double>(dots[i - 1]) / (previous.length * here.length))
+                                     : to_similarity(wide_cosine(previous.row, here.row, d));
+        if (first + i > 1) largest->see(last, similarity, first + i - 1);
+        if (similarities != nullptr) similarities[first + i - 1] = similarity;
+        last = similarity;
+      }
+      previous = here;
     }
-    const float similarity =
-        row_safe && is_safe(previous_norm)
-            ? to_similarity(static_cast<double>(dot) /
-                            (std::sqrt(static_cast<double>(previous_norm)) * std::sqrt(static_cast<double>(norm))))
-            : to_similarity(wide_cosine(previous, row, d));
-    if (i > 1) largest->see(last, similarity, i - 1);
-    if (similarities != nullptr) similarities[i - 1] = similarity;
-    last = similarity;
-    previous = row;
-    previous_norm = norm;
   }
   return FINCH_OK;
 }
@@ -265,11 +272,11 @@ finch_status finch_truncate(const float* scores, const float* embeddings, size_t
     }
     if (status != FINCH_OK) return status;
     // Similarities go to the caller once all rows have proved good.
-    std::vector<float> computed(similarities != nullptr && n > 1 ? n - 1 : 0);
+    const bool similar = similarities != nullptr && n > 1;
+    finch::SmallBuffer<float, 256> computed(similar ? n - 1 : 0);
     const finch::EmbeddingRows rows{embeddings, nullptr, dimension};
-    float* target = similarities == nullptr ? nullptr : computed.empty() ? similarities : computed.data();
-    status = finch::truncate(scores, rows, n, read, -1, out, target);
-    if (status == FINCH_OK) std::copy(computed.begin(), computed.end(), similarities);
+    status = finch::truncate(scores, rows, n, read, -1, out, similarities == nullptr ? nullptr : computed.data());
+    if (status == FINCH_OK && similar) std::copy(computed.begin(), computed.end(), similarities);
     return status;
   });
 }
@@ -295,11 +302,12 @@ finch_status finch_truncate_batch(const float* scores, const float* embeddings, 
       status = finch::check_rows(scores, embeddings, n, dimension, wanted);
       if (status != FINCH_OK) return status;
     }
-    std::vector<finch_cut> cuts(lists);
+    finch::SmallBuffer<finch_cut, 64> cuts(lists);
     for (size_t j = 0; j < lists; ++j) {
       const size_t first = static_cast<size_t>(offsets[j]);
       const size_t n = static_cast<size_t>(offsets[j + 1]) - first;
       const finch::EmbeddingRows rows{wanted && n > 0 ? embeddings + first * dimension : nullptr, nullptr, dimension};
+      cuts[j] = finch_cut{};
       cuts[j].size = sizeof(finch_cut);
       status = finch::truncate(n > 0 ? scores + first : nullptr, rows, n, read, static_cast<long long>(j), &cuts[j],
                                nullptr);

@@ -12,4 +12,7 @@ namespace finch {
 // failure.
 finch_status to_unit(const float* in, size_t dimension, float* out) noexcept;
 
+// 1 / |in|: what to_unit multiplies by. The same failures.
+finch_status unit_factor(const float* in, size_t dimension, double* factor) noexcept;
+
 }  // namespace finch

@@ -80,7 +80,8 @@ typedef struct finch_string {
   size_t size;
 } finch_string;
 
-/* The instruction-set level in use: "portable", "avx2", "avx512", "neon". Static storage. TOOLFINCH_ISA=<name> forces a
+/* The instruction-set level in use: "portable"; "avx2", "avx512", "avx512vnni", "avx512bf16", "amx"; "neon", "neondot",
+ * "neoni8mm", "neonbf16"; each holds those before it. Static storage. TOOLFINCH_ISA=<name> forces a
  * level at the first call; a level this machine lacks is ignored, and finch_isa_reason() says so. */
 FINCH_API const char* finch_isa(void);
 FINCH_API const char* finch_isa_reason(void);
@@ -120,9 +121,20 @@ typedef struct finch_snapshot finch_snapshot;
 /* A set of ids that may be returned, bound to the snapshot it was made from. */
 typedef struct finch_allow finch_allow;
 
+/* What exact search reads. Every index keeps its vectors as float32; the others add a smaller copy that is scanned in
+ * their place, and what it finds is rescored from float32. */
+typedef int32_t finch_storage;
+enum {
+  FINCH_STORAGE_F32 = 0,
+  FINCH_STORAGE_BF16 = 1, /* bfloat16, rounded to nearest even */
+  FINCH_STORAGE_F16 = 2,  /* IEEE half precision, rounded to nearest even */
+  FINCH_STORAGE_I8 = 3    /* round(x / s) with s = max |x| / 127 per vector */
+};
+
 typedef struct finch_index_options {
   size_t size;
   uint32_t dimension; /* 1 ... FINCH_MAX_DIMENSION; required */
+  finch_storage storage;
 } finch_index_options;
 
 FINCH_API finch_status finch_index_create(const finch_index_options* options, finch_index** out);
@@ -152,6 +164,9 @@ typedef struct finch_index_info {
   uint64_t ann_bytes;    /* resident bytes of the ANN graph, 0 without one */
   uint64_t ann_count;    /* entries in the graph, tombstones included */
   uint32_t dimension;
+  finch_storage storage;
+  uint64_t code_bytes;   /* resident bytes of the copy in `storage`, 0 for float32 */
+  uint64_t mapped_bytes; /* bytes of vectors and codes in a mapped file, beside the resident ones */
 } finch_index_info;
 FINCH_API finch_status finch_index_inspect(const finch_index* index, finch_index_info* out);
 
@@ -179,8 +194,20 @@ typedef struct finch_blob {
 /* Errors: FINCH_IO, FINCH_INVALID_ARGUMENT, FINCH_NO_MEMORY. */
 FINCH_API finch_status finch_index_save(const finch_index* index, const char* path, const finch_blob* blobs,
                                         size_t count);
-/* Errors: FINCH_IO, FINCH_CORRUPT, FINCH_VERSION, FINCH_NO_MEMORY. */
-FINCH_API finch_status finch_index_open(const char* path, finch_index** out);
+typedef struct finch_open_options {
+  size_t size;
+  /* 1: vectors (and codes) stay in the file, mapped read-only: opening copies none of them, processes that map the same
+   * file share its pages, and the system takes and gives back their memory as it needs. Changes are made in memory as
+   * ever; a changed stretch of rows is copied. The mapping is of the file that was opened: one renamed over it (as
+   * finch_index_save does) changes nothing. The file must not be shortened or written in place meanwhile: reading a
+   * page that is gone ends the process with SIGBUS. Windows refuses to replace a file while it is mapped. */
+  uint32_t map;
+  /* 1, with map: the checksums and lengths of vectors and codes are not verified, so opening does not read them and
+   * takes the time of the ids alone. For files that were verified before: damaged vectors give wrong scores. */
+  uint32_t unverified;
+} finch_open_options;
+/* options may be NULL. Errors: FINCH_IO, FINCH_CORRUPT, FINCH_VERSION, FINCH_INVALID_ARGUMENT, FINCH_NO_MEMORY. */
+FINCH_API finch_status finch_index_open(const char* path, const finch_open_options* options, finch_index** out);
 /* A section of the file the index was opened from; valid until the index is released. FINCH_UNKNOWN_ID: no such
  * section. */
 FINCH_API finch_status finch_index_blob(const finch_index* index, finch_string name, const void** data, size_t* size);
@@ -221,15 +248,37 @@ typedef struct finch_search_options {
   finch_search_mode mode;
   const finch_allow* allow;   /* NULL: all rows. Of another snapshot version: FINCH_INVALID_ARGUMENT */
   const finch_cancel* cancel; /* may be NULL */
+  /* Threads that may work on this call, the calling one included. 0: as many as the pool has where the work is large
+   * enough to share (~100 us), else the calling one alone. */
+  uint32_t threads;
+  /* Storage other than float32: how many candidates of the scan are rescored, k at least.
+   * 0: k + 16, for int8 2 k + 16. */
+  uint32_t overfetch;
 } finch_search_options;
 
 /* For each of `queries` rows (count x dimension; normalised here): the k best rows by cosine, descending, ties by key.
  * keys and scores have room for count * k; counts[i] <= k is how many row i got (the rest of its part is untouched).
- * Scores are the same bits for any thread count, batch size and instruction-set-independent order of rows.
- * Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT, FINCH_ABORTED, FINCH_NO_MEMORY. */
+ * Results are the same bits for any number of threads, queries in the call and order of rows; scores are float32 dot
+ * products whatever the storage. Exact with float32; with another storage a row is missed when its code's score is not
+ * among the best `overfetch`. Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT, FINCH_ABORTED,
+ * FINCH_NO_MEMORY. */
 FINCH_API finch_status finch_search(const finch_snapshot* snapshot, const float* queries, size_t count,
                                     const finch_search_options* options, uint64_t* keys, float* scores,
                                     uint32_t* counts);
+
+/* Queues a search (queries copied) for the pool. Requests that wait for the same snapshot with the same options are
+ * taken together as one batch: under load, many requests share one pass over the vectors; idle, a request starts at
+ * once. `done` is called exactly once, on a pool thread, also after cancellation, but no more once the process is
+ * exiting; keys, scores and counts are valid during the call (layout of finch_search), NULL on failure; message is the
+ * error's. options->cancel is retained; options->allow must live until then. Arguments and queries are checked before
+ * this returns; on an error `done` is not called. */
+typedef void (*finch_search_done)(void* user, finch_status status, const char* message, const uint64_t* keys,
+                                  const float* scores, const uint32_t* counts);
+FINCH_API finch_status finch_search_submit(finch_snapshot* snapshot, const float* queries, size_t count,
+                                           const finch_search_options* options, finch_search_done done, void* user);
+/* How long a submitted search may wait for others to join its batch, in microseconds; 0 to 100,000; default 0: not at
+ * all. Process-wide. */
+FINCH_API finch_status finch_search_set_wait(uint32_t microseconds);
 
 /* out[i] = cosine(a_i, b_i) for count pairs of rows. Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_DIMENSION (0 or
  * too large). */
@@ -320,6 +369,13 @@ typedef struct finch_arm_score {
 FINCH_API finch_status finch_bandit_score(const finch_bandit* bandit, const finch_string* ids, const float* priors,
                                           size_t count, const float* x, double now, int32_t explore,
                                           finch_arm_score* out);
+/* finch_bandit_score for many contexts at once: list j is ids offsets[j] ... offsets[j + 1] - 1 (offsets has lists + 1
+ * entries, ascending from 0), scored in row j of contexts (lists x dimension); `out` has room for offsets[lists]. All
+ * lists see one state of the arms. The same bits as one call per list. */
+FINCH_API finch_status finch_bandit_score_batch(const finch_bandit* bandit, const finch_string* ids,
+                                                const float* priors, const uint64_t* offsets, size_t lists,
+                                                const float* contexts, double now, int32_t explore,
+                                                finch_arm_score* out);
 
 typedef struct finch_outcome {
   finch_string id;
@@ -328,7 +384,8 @@ typedef struct finch_outcome {
   float y;        /* reward in [0, 1]: 1 worked, 0 failed */
   double now;
 } finch_outcome;
-/* Applies outcomes in order; all or, on an error, none. Deterministic: the same sequence gives the same bits. */
+/* Applies outcomes in order; all or, on an error, none. Deterministic: the same sequence gives the same bits, in one
+ * call or in many, on every machine. Outcomes that follow one another with the same `x` pointer have it read once. */
 FINCH_API finch_status finch_bandit_update(finch_bandit* bandit, const finch_outcome* outcomes, size_t count);
 /* Forgets arms (removed or replaced tools); ids without an arm are ignored. */
 FINCH_API finch_status finch_bandit_drop(finch_bandit* bandit, const finch_string* ids, size_t count);
@@ -355,7 +412,8 @@ typedef struct finch_weights {
 } finch_weights;
 
 /* S_i = w1 semantic_i + w2 p_i + w3 prior_i - outage (1 - availability_i), p_i clipped when asked. weights may be NULL.
- * p, prior and availability may be NULL: p_i = prior_i, prior_i = 0.5, availability_i = 1.
+ * p, prior and availability may be NULL: p_i = prior_i, prior_i = 0.5, availability_i = 1. Each element stands alone:
+ * many lists are fused as one, one behind the other.
  * Errors: FINCH_NOT_FINITE, FINCH_INVALID_ARGUMENT. */
 FINCH_API finch_status finch_fuse(const float* semantic, const float* p, const float* prior, const float* availability,
                                   size_t count, const finch_weights* weights, float* out);

@@ -8,23 +8,37 @@
 #include <cstddef>
 #include <span>
 
+#include "kernels/scan/scan.hpp"
+#include "toolfinch.h"
+
 namespace finch {
 
 struct Kernels {
-  const char* name;  // "portable", "avx2", "avx512", "neon"
+  const char* name;  // as finch_isa() says it
+
+  // scan, by finch_storage.
+  const ScanFormat* scan[4];
+  const ScanFormat& scan_format(finch_storage storage) const noexcept { return *scan[storage]; }
+  // float32 rows, quicker than scan's `panels` and less exact (ScanFormat::rounding); null where there is none.
+  const ScanFormat* filter_f32 = nullptr;
 
   // dot: sum a_i b_i.
   float (*dot)(const float* a, const float* b, size_t d);
-  // out[r] = dot(query, rows + r * d), the same bits as `dot`.
-  void (*dot_rows)(const float* query, const float* rows, size_t count, size_t d, float* out);
 
-  // gaps: sum a_i b_i (the bits of `dot`) and sum b_i^2 in one pass over b.
-  void (*dot_and_norm)(const float* a, const float* b, size_t d, float* dot, float* norm);
+  // gaps: dots[i] = rows[i] . rows[i + 1] and norms[i] = rows[i] . rows[i], each the bits of `dot`.
+  void (*gap_rows)(const float* const* rows, size_t count, size_t d, float* dots, float* norms);
 
-  // bandit: mean = sum b_i x_i / A_i and variance = sum x_i^2 / A_i, with inverse_a = 1 / A.
-  void (*arm_score)(const float* inverse_a, const float* b, const float* x, size_t d, float* mean, float* variance);
-  // A <- gamma A + x^2 + floor; b <- gamma b + reward x.
-  void (*arm_update)(float* inverse_a, float* b, const float* x, size_t d, float gamma, float floor, float reward);
+  // bandit, the same bits in every table; an arm is A, b and 1 / A, a stride apart.
+  // means[k] = sum b_i x_i / A_i and variances[k] = sum x_i^2 / A_i of arm k.
+  void (*arm_scores)(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
+                     float* variances);
+  void (*arm_invert)(float* arm, size_t stride, size_t d);
+  // A <- gamma A + x^2 + floor; b <- gamma b + reward x. 1 / A is left behind.
+  void (*arm_update)(float* arm, size_t stride, const float* x, size_t d, float gamma, float floor, float reward);
+
+  // unit, the same bits in every table: sum x_i^2 and x_i * factor, both in float64.
+  double (*square_sum)(const float* x, size_t d);
+  void (*scale)(const float* x, double factor, size_t d, float* out);
 };
 
 // The table in use, resolved at the first call (cpuid, TOOLFINCH_ISA) and fixed from then on.

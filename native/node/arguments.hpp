@@ -55,6 +55,10 @@ class Arguments {
   // Views: see read_floats about their life.
   std::span<const float> floats(size_t i, const char* name) const { return read_floats(env_, values_[i], name); }
   std::span<const double> doubles(size_t i, const char* name) const { return read_doubles(env_, values_[i], name); }
+  std::span<double> writable_doubles(size_t i, const char* name) const {
+    const std::span<const double> view = doubles(i, name);
+    return {const_cast<double*>(view.data()), view.size()};
+  }
   std::optional<std::span<const float>> optional_floats(size_t i, const char* name) const {
     if (absent(i)) return std::nullopt;
     return floats(i, name);
@@ -62,7 +66,7 @@ class Arguments {
   std::vector<uint64_t> keys(size_t i) const { return read_wholes(env_, values_[i], "keys"); }
 
  private:
-  static constexpr size_t kMost = 6;
+  static constexpr size_t kMost = 8;
   napi_env env_;
   napi_value values_[kMost];
 };

@@ -5,16 +5,21 @@
 
 namespace finch::node {
 
+// Bytes that the scores of `count` arms take in a SharedBuffer.
+constexpr size_t arm_scores_bytes(size_t count) {
+  return 4 * SharedBuffer::bytes<float>(count) + 2 * SharedBuffer::bytes<double>(count);
+}
+
 // Sets mean, bonus, availability, lastOutcome, evidence and updates on `object`; `score_of(i)` is the i-th
 // finch_arm_score.
 template <typename ScoreOf>
-void set_arm_scores(Napi::Env env, napi_value object, size_t count, ScoreOf&& score_of) {
-  const Array<float> mean = make_array<float>(env, count);
-  const Array<float> bonus = make_array<float>(env, count);
-  const Array<float> availability = make_array<float>(env, count);
-  const Array<float> last_outcome = make_array<float>(env, count);
-  const Array<double> evidence = make_array<double>(env, count);
-  const Array<double> updates = make_array<double>(env, count);
+void set_arm_scores(Napi::Env env, napi_value object, SharedBuffer& buffer, size_t count, ScoreOf&& score_of) {
+  const Array<float> mean = buffer.take<float>(count);
+  const Array<float> bonus = buffer.take<float>(count);
+  const Array<float> availability = buffer.take<float>(count);
+  const Array<float> last_outcome = buffer.take<float>(count);
+  const Array<double> evidence = buffer.take<double>(count);
+  const Array<double> updates = buffer.take<double>(count);
   for (size_t i = 0; i < count; ++i) {
     const finch_arm_score& score = score_of(i);
     mean.data[i] = score.mean;

@@ -32,6 +32,13 @@ Held hold(const Arguments& arguments) {
   return {box.object, box.dimension};
 }
 
+Napi::Value scores_object(Napi::Env env, const std::vector<finch_arm_score>& scores) {
+  Napi::Object object = Napi::Object::New(env);
+  SharedBuffer buffer(env, arm_scores_bytes(scores.size()));
+  set_arm_scores(env, object, buffer, scores.size(), [&](size_t i) -> const finch_arm_score& { return scores[i]; });
+  return object;
+}
+
 Napi::Value bandit_score(const Arguments& arguments) {
   const Held held = hold(arguments);
   const Strings ids = arguments.ids(1);
@@ -44,9 +51,27 @@ Napi::Value bandit_score(const Arguments& arguments) {
   std::vector<finch_arm_score> scores(ids.size());
   check(finch_bandit_score(held.bandit.get(), ids.data(), priors.data(), ids.size(), x.data(), now, explore ? 1 : 0,
                            scores.data()));
-  Napi::Object object = Napi::Object::New(arguments.env());
-  set_arm_scores(arguments.env(), object, scores.size(), [&](size_t i) -> const finch_arm_score& { return scores[i]; });
-  return object;
+  return scores_object(arguments.env(), scores);
+}
+
+Napi::Value bandit_score_batch(const Arguments& arguments) {
+  const Held held = hold(arguments);
+  const Strings ids = arguments.ids(1);
+  const std::vector<uint64_t> offsets = read_wholes(arguments.env(), arguments[3], "offsets");
+  const double now = arguments.number(5, "now");
+  const bool explore = arguments.boolean(6, "explore");
+  const std::span<const float> priors = arguments.floats(2, "priors");
+  const std::span<const float> contexts = arguments.floats(4, "contexts");
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != ids.size()) {
+    refuse_argument("Expected offsets to start at 0 and to end at the number of ids, " + std::to_string(ids.size()) +
+                    ": one entry more than there are lists.");
+  }
+  require_length("priors", priors.size(), ids.size(), "id");
+  require_vectors("contexts", contexts.size(), offsets.size() - 1, held.dimension);
+  std::vector<finch_arm_score> scores(ids.size());
+  check(finch_bandit_score_batch(held.bandit.get(), ids.data(), priors.data(), offsets.data(), offsets.size() - 1,
+                                 contexts.data(), now, explore ? 1 : 0, scores.data()));
+  return scores_object(arguments.env(), scores);
 }
 
 Napi::Value bandit_update(const Arguments& arguments) {
@@ -108,10 +133,15 @@ Napi::Value bandit_deserialize(const Arguments& arguments) {
 }
 
 constexpr Export kExports[] = {
-    {"banditCreate", sync_entry<bandit_create>},       {"banditClose", sync_entry<bandit_close>},
-    {"banditScore", sync_entry<bandit_score>},         {"banditUpdate", sync_entry<bandit_update>},
-    {"banditDrop", sync_entry<bandit_drop>},           {"banditArms", sync_entry<bandit_arms>},
-    {"banditSerialize", sync_entry<bandit_serialize>}, {"banditDeserialize", sync_entry<bandit_deserialize>},
+    {"banditCreate", sync_entry<bandit_create>},
+    {"banditClose", sync_entry<bandit_close>},
+    {"banditScore", sync_entry<bandit_score>},
+    {"banditUpdate", sync_entry<bandit_update>},
+    {"banditDrop", sync_entry<bandit_drop>},
+    {"banditArms", sync_entry<bandit_arms>},
+    {"banditScoreBatch", sync_entry<bandit_score_batch>},
+    {"banditSerialize", sync_entry<bandit_serialize>},
+    {"banditDeserialize", sync_entry<bandit_deserialize>},
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "environment.hpp"
 #include "fault.hpp"
+#include "output.hpp"
+#include "prepared.hpp"
 #include "values.hpp"
 
 namespace finch::node {
@@ -46,6 +48,10 @@ const char* describe_handle(napi_env env, napi_value value) {
   if (is_handle<finch_cancel>(env, value)) return "a cancel handle";
   if (is_handle<finch_tokenizer>(env, value)) return "a tokenizer handle";
   if (is_handle<finch_encoder>(env, value)) return "an encoder handle";
+  if (is_handle<IdList>(env, value)) return "an id list handle";
+  if (is_handle<CutRule>(env, value)) return "a cut rule handle";
+  if (is_handle<SelectRule>(env, value)) return "a select rule handle";
+  if (is_handle<Output>(env, value)) return "a results handle";
   return nullptr;
 }
 

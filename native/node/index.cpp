@@ -16,10 +16,19 @@ Napi::Value make_index_handle(Napi::Env env, std::shared_ptr<finch_index> index)
   return make_handle(env, std::move(index), info.dimension);
 }
 
+constexpr const char* kStorages[] = {"f32", "bf16", "f16", "i8"};
+
 Napi::Value index_create(const Arguments& arguments) {
   finch_index_options options = {};
   options.size = sizeof(options);
   options.dimension = arguments.whole(0, "dimension", 1, FINCH_MAX_DIMENSION);
+  options.storage = Options(arguments.env(), arguments[1], "options", true)
+                        .choice("storage",
+                                {{kStorages[FINCH_STORAGE_F32], FINCH_STORAGE_F32},
+                                 {kStorages[FINCH_STORAGE_BF16], FINCH_STORAGE_BF16},
+                                 {kStorages[FINCH_STORAGE_F16], FINCH_STORAGE_F16},
+                                 {kStorages[FINCH_STORAGE_I8], FINCH_STORAGE_I8}},
+                                true);
   finch_index* index = nullptr;
   check(finch_index_create(&options, &index));
   return make_handle(arguments.env(), own(index), options.dimension);
@@ -27,23 +36,30 @@ Napi::Value index_create(const Arguments& arguments) {
 
 class OpenCall final : public AsyncCall {
  public:
-  explicit OpenCall(std::string path) : path_(std::move(path)) {}
+  OpenCall(std::string path, const finch_open_options& options) : path_(std::move(path)), options_(options) {}
 
  private:
   finch_status execute() override {
     finch_index* index = nullptr;
-    const finch_status status = finch_index_open(path_.c_str(), &index);
+    const finch_status status = finch_index_open(path_.c_str(), &options_, &index);
     if (status == FINCH_OK) index_ = own(index);
     return status;
   }
   Napi::Value result(Napi::Env env) override { return make_index_handle(env, std::move(index_)); }
 
   std::string path_;
+  finch_open_options options_;
   std::shared_ptr<finch_index> index_;
 };
 
 Napi::Value index_open(const Arguments& arguments) {
-  return AsyncCall::start(arguments.env(), std::make_unique<OpenCall>(arguments.path(0, "path")));
+  std::string path = arguments.path(0, "path");
+  const Options given(arguments.env(), arguments[1], "options", true);
+  finch_open_options options = {};
+  options.size = sizeof(options);
+  options.map = given.boolean_or("map", false) ? 1 : 0;
+  options.unverified = given.boolean_or("verify", true) ? 0 : 1;
+  return AsyncCall::start(arguments.env(), std::make_unique<OpenCall>(std::move(path), options));
 }
 
 Napi::Value index_close(const Arguments& arguments) {
@@ -163,6 +179,9 @@ Napi::Value index_inspect(const Arguments& arguments) {
   set_number(arguments.env(), object, "annBytes", static_cast<double>(info.ann_bytes));
   set_number(arguments.env(), object, "annCount", static_cast<double>(info.ann_count));
   set_number(arguments.env(), object, "dimension", info.dimension);
+  set_number(arguments.env(), object, "codeBytes", static_cast<double>(info.code_bytes));
+  set_number(arguments.env(), object, "mappedBytes", static_cast<double>(info.mapped_bytes));
+  object.Set("storage", Napi::String::New(arguments.env(), kStorages[info.storage]));
   return object;
 }
 

@@ -10,6 +10,7 @@ namespace finch::node {
 namespace {
 
 constexpr uint32_t kMostWhole = 0xffffffff;
+constexpr uint32_t kMostThreads = 65536;
 
 // A number as the float the C ABI takes; what float cannot hold is outside every documented range.
 float to_float(double number, const std::string& name) {
@@ -122,6 +123,9 @@ SearchOptions read_search_options(napi_env env, napi_value value, const char* na
   search.k = options.whole("k", 1, FINCH_MAX_K);
   search.mode = options.choice(
       "mode", {{"auto", FINCH_SEARCH_AUTO}, {"exact", FINCH_SEARCH_EXACT}, {"ann", FINCH_SEARCH_ANN}}, true);
+  // Left out: the native side's choice.
+  search.threads = options.whole_or("threads", 1, kMostThreads, 0);
+  search.overfetch = options.whole_or("overfetch", 1, kMostWhole, 0);
   napi_value allow = options.get("allow");
   if (!is_absent(env, allow)) {
     search.allow = open_box<finch_allow>(env, allow, options.name_of("allow").c_str()).object;
@@ -136,6 +140,8 @@ finch_search_options SearchOptions::view(const finch_cancel* cancel) const {
   options.mode = mode;
   options.allow = allow.get();
   options.cancel = cancel;
+  options.threads = threads;
+  options.overfetch = overfetch;
   return options;
 }
 

@@ -49,6 +49,8 @@ struct SearchOptions {
   uint32_t k = 0;
   finch_search_mode mode = FINCH_SEARCH_AUTO;
   std::shared_ptr<finch_allow> allow;
+  uint32_t threads = 0;
+  uint32_t overfetch = 0;
   finch_search_options view(const finch_cancel* cancel) const;
 };
 SearchOptions read_search_options(napi_env env, napi_value value, const char* name);

@@ -1,4 +1,5 @@
 // Fusion, and the hot path: rank what was found, or search and rank in one call.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -45,11 +46,17 @@ struct Ranked {
 // Candidates' ids point into the snapshot, which the caller holds.
 Napi::Value ranked_object(Napi::Env env, const Ranked& ranked) {
   const std::span<const finch_candidate> candidates(ranked.candidates.get(), ranked.count);
-  const Array<double> keys = make_array<double>(env, candidates.size());
-  const Array<float> semantic = make_array<float>(env, candidates.size());
-  const Array<float> prior = make_array<float>(env, candidates.size());
-  const Array<float> score = make_array<float>(env, candidates.size());
-  const Array<uint32_t> semantic_rank = make_array<uint32_t>(env, candidates.size());
+  const size_t count = candidates.size();
+  const size_t neighbours = ranked.cut.n == 0 ? 0 : ranked.cut.n - 1;
+  SharedBuffer buffer(env, SharedBuffer::bytes<double>(count) + 4 * SharedBuffer::bytes<float>(count) +
+                               SharedBuffer::bytes<float>(neighbours) + arm_scores_bytes(count));
+  const Array<double> keys = buffer.take<double>(count);
+  const Array<float> semantic = buffer.take<float>(count);
+  const Array<float> prior = buffer.take<float>(count);
+  const Array<float> score = buffer.take<float>(count);
+  const Array<uint32_t> semantic_rank = buffer.take<uint32_t>(count);
+  const Array<float> similarities = buffer.take<float>(neighbours);
+  std::copy_n(ranked.similarities.begin(), neighbours, similarities.data.begin());
   napi_value ids = nullptr;
   must(env, napi_create_array_with_length(env, candidates.size(), &ids));
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -62,7 +69,6 @@ Napi::Value ranked_object(Napi::Env env, const Ranked& ranked) {
     Napi::HandleScope scope(env);
     must(env, napi_set_element(env, ids, static_cast<uint32_t>(i), utf8(env, candidate.id.data, candidate.id.size)));
   }
-  const size_t neighbours = ranked.cut.n == 0 ? 0 : ranked.cut.n - 1;
   Napi::Object object = Napi::Object::New(env);
   set(env, object, "keys", keys.value);
   set(env, object, "ids", ids);
@@ -70,8 +76,8 @@ Napi::Value ranked_object(Napi::Env env, const Ranked& ranked) {
   set(env, object, "prior", prior.value);
   set(env, object, "score", score.value);
   set(env, object, "semanticRank", semantic_rank.value);
-  set_arm_scores(env, object, candidates.size(), [&](size_t i) -> const finch_arm_score& { return candidates[i].arm; });
-  set(env, object, "similarities", copy_array<float>(env, {ranked.similarities.data(), neighbours}));
+  set_arm_scores(env, object, buffer, count, [&](size_t i) -> const finch_arm_score& { return candidates[i].arm; });
+  set(env, object, "similarities", similarities.value);
   set(env, object, "cut", cut_object(env, ranked.cut));
   return object;
 }

@@ -55,6 +55,36 @@ Array<T> make_array(Napi::Env env, size_t count) {
   return {value, {static_cast<T*>(memory), count}};
 }
 
+// Several arrays in one ArrayBuffer: making one costs more than all the views on it.
+class SharedBuffer {
+ public:
+  SharedBuffer(Napi::Env env, size_t bytes) : env_(env) {
+    require_result_bytes(bytes, 1);
+    void* memory = nullptr;
+    must(env, napi_create_arraybuffer(env, bytes, &memory, &buffer_));
+    memory_ = static_cast<unsigned char*>(memory);
+  }
+  // Bytes that an array of `count` takes; every array begins at a multiple of 8.
+  template <typename T>
+  static constexpr size_t bytes(size_t count) {
+    return (count * sizeof(T) + 7) / 8 * 8;
+  }
+  template <typename T>
+  Array<T> take(size_t count) {
+    napi_value value = nullptr;
+    must(env_, napi_create_typedarray(env_, TypedArrayKind<T>::type, count, buffer_, at_, &value));
+    auto* data = reinterpret_cast<T*>(memory_ + at_);
+    at_ += bytes<T>(count);
+    return {value, {data, count}};
+  }
+
+ private:
+  Napi::Env env_;
+  napi_value buffer_ = nullptr;
+  unsigned char* memory_ = nullptr;
+  size_t at_ = 0;
+};
+
 template <typename T>
 napi_value copy_array(Napi::Env env, std::span<const T> source) {
   Array<T> array = make_array<T>(env, source.size());

@@ -1,4 +1,5 @@
 // Search and cosine.
+#include <algorithm>
 #include <vector>
 
 #include "async_call.hpp"
@@ -59,6 +60,7 @@ Napi::Value search_sync(const Arguments& arguments) {
   return found_object(arguments.env(), found);
 }
 
+// Queued by the core, which takes waiting searches together.
 class SearchCall final : public AsyncCall {
  public:
   SearchCall(Search search, std::shared_ptr<finch_cancel> cancel)
@@ -69,10 +71,23 @@ class SearchCall final : public AsyncCall {
         found_(search.count, options_.k) {}
 
  private:
-  finch_status execute() override {
+  finch_status submit() override {
     const finch_search_options options = options_.view(cancel());
-    return finch_search(snapshot_.get(), queries_.data(), found_.counts.size(), &options, found_.keys.data(),
-                        found_.scores.data(), found_.counts.data());
+    return finch_search_submit(snapshot_.get(), queries_.data(), found_.counts.size(), &options, on_done, this);
+  }
+  finch_status execute() override { return FINCH_INTERNAL; }  // never queued by the base
+
+  static void on_done(void* user, finch_status status, const char* message, const uint64_t* keys, const float* scores,
+                      const uint32_t* counts) {
+    auto* call = static_cast<SearchCall*>(user);
+    Found& found = call->found_;
+    const size_t k = call->options_.k;
+    for (size_t q = 0; status == FINCH_OK && q < found.counts.size(); ++q) {
+      found.counts[q] = counts[q];
+      std::copy_n(keys + q * k, counts[q], found.keys.data() + q * k);
+      std::copy_n(scores + q * k, counts[q], found.scores.data() + q * k);
+    }
+    call->finish(status, message);
   }
   Napi::Value result(Napi::Env env) override { return found_object(env, found_); }
 
@@ -85,6 +100,11 @@ class SearchCall final : public AsyncCall {
 Napi::Value search(const Arguments& arguments) {
   std::shared_ptr<finch_cancel> cancel = arguments.cancel(3);
   return AsyncCall::start(arguments.env(), std::make_unique<SearchCall>(read_search(arguments), std::move(cancel)));
+}
+
+Napi::Value search_set_wait(const Arguments& arguments) {
+  check(finch_search_set_wait(arguments.whole(0, "microseconds", 0, 100000)));
+  return arguments.env().Undefined();
 }
 
 Napi::Value cosine(const Arguments& arguments) {
@@ -101,6 +121,7 @@ Napi::Value cosine(const Arguments& arguments) {
 constexpr Export kExports[] = {
     {"search", async_entry<search>},
     {"searchSync", sync_entry<search_sync>},
+    {"searchSetWait", sync_entry<search_set_wait>},
     {"cosine", sync_entry<cosine>},
 };
 

@@ -233,7 +233,7 @@ TEST_F(Graph, SurvivesTheFileWithStaleAndFreshRows) {
   const std::string path = testing::TempDir() + "ann.finch";
   ASSERT_EQ(finch_index_save(index.get(), path.c_str(), nullptr, 0), FINCH_OK) << finch_last_error();
   finch_index* handle = nullptr;
-  ASSERT_EQ(finch_index_open(path.c_str(), &handle), FINCH_OK) << finch_last_error();
+  ASSERT_EQ(finch_index_open(path.c_str(), nullptr, &handle), FINCH_OK) << finch_last_error();
   Index opened(handle);
   std::remove(path.c_str());
   const auto queries = clusters.draw(100);

@@ -68,7 +68,7 @@ TEST(BanditState, OrderOfArmsDoesNotShow) {
 
 // The same log gives the same bytes under every instruction set, compiler and machine: these are their checksums.
 TEST(BanditState, SameBytesEverywhere) {
-  const uint64_t expected[] = {6955839672201644322u, 17587948096678073138u, 12789942461656542598u};
+  const uint64_t expected[] = {1239710450166857470u, 9900055191645264111u, 16975061956232059776u};
   for (size_t f = 0; f < 3; ++f) {
     const Bandit bandit = make_bandit(bandit_options(45, kForms[f]));
     for (int i = 0; i < 100; ++i) {
@@ -167,7 +167,8 @@ TEST(BanditState, ForgedCountsAndLengths) {
   }
   EXPECT_EQ(with(16, 6, 4), FINCH_DIMENSION);
   EXPECT_EQ(with(12, 1, 4), FINCH_INVALID_ARGUMENT);
-  EXPECT_EQ(with(8, 2, 4), FINCH_VERSION);
+  EXPECT_EQ(with(8, 1, 4), FINCH_VERSION);
+  EXPECT_EQ(with(8, 3, 4), FINCH_VERSION);
   EXPECT_EQ(with(28, 1, 4), FINCH_CORRUPT);
   EXPECT_EQ(serialized(bandit), good);
 }

@@ -39,8 +39,8 @@ inline std::vector<float> gaussian(Random& random, size_t count) {
 
 class Index {
  public:
-  explicit Index(uint32_t dimension) {
-    finch_index_options options{sizeof(options), dimension};
+  explicit Index(uint32_t dimension, finch_storage storage = FINCH_STORAGE_F32) {
+    finch_index_options options{sizeof(options), dimension, storage};
     EXPECT_EQ(finch_index_create(&options, &handle_), FINCH_OK) << finch_last_error();
   }
   explicit Index(finch_index* adopted) : handle_(adopted) {}

@@ -32,7 +32,7 @@ TEST(CosineGolden, Search) {
   for (const Json& c : golden.at("search")) {
     const std::string name = c.at("name");
     const std::vector<float> rows = floats(c.at("rows")), query = floats(c.at("query"));
-    finch_index_options options{sizeof(finch_index_options), c.at("dimension").get<uint32_t>()};
+    finch_index_options options{sizeof(finch_index_options), c.at("dimension").get<uint32_t>(), FINCH_STORAGE_F32};
     const size_t count = rows.size() / options.dimension;
     std::vector<std::string> names;
     std::vector<finch_string> ids;

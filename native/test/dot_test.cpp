@@ -77,27 +77,6 @@ TEST_P(Dot, StaysWithinTheErrorBoundAtEveryDimensionAndAlignment) {
   }
 }
 
-TEST_P(Dot, RowsHaveTheBitsOfSingleProducts) {
-  std::mt19937 random(8);
-  for (const size_t d : dimensions()) {
-    for (const size_t count : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17}) {
-      if (d > 500 && count > 9) continue;
-      const auto query = draw(random, d, false);
-      const auto rows = draw(random, d * count, true);
-      const Shifted q(query, 1), r(rows, 3);
-      std::vector<float> out(count + 1, -7.0f);
-      GetParam()->dot_rows(q.get(), r.get(), count, d, out.data());
-      for (size_t i = 0; i < count; ++i) {
-        const std::vector<float> row(rows.begin() + static_cast<long>(i * d),
-                                     rows.begin() + static_cast<long>((i + 1) * d));
-        const float single = GetParam()->dot(query.data(), Shifted(row, 0).get(), d);
-        ASSERT_EQ(std::memcmp(&out[i], &single, sizeof(single)), 0) << "d " << d << " row " << i << " of " << count;
-      }
-      ASSERT_EQ(out[count], -7.0f) << "wrote past its output";
-    }
-  }
-}
-
 TEST_P(Dot, ExtremesBehave) {
   const auto* kernel = GetParam();
   for (const size_t d : dimensions()) {

@@ -36,7 +36,7 @@ class File : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  finch_status open(const std::string& from, finch_index** out) { return finch_index_open(from.c_str(), out); }
+  finch_status open(const std::string& from, finch_index** out) { return finch_index_open(from.c_str(), nullptr, out); }
   finch_status open_bytes(const Bytes& bytes) {
     store(path, bytes);
     finch_index* index = nullptr;
@@ -47,9 +47,9 @@ class File : public testing::Test {
   }
 
   // A small index with everything in it: gaps, replaced rows, priors, a graph with stale and fresh entries, blobs.
-  Bytes sample() {
+  Bytes sample(finch_storage storage = FINCH_STORAGE_F32) {
     Random random(5);
-    Index index(3);
+    Index index(3, storage);
     std::vector<std::string> ids;
     for (int i = 0; i < 9; ++i) ids.push_back("tool " + std::to_string(i));
     std::vector<float> priors(9, 0.25f);
@@ -83,6 +83,9 @@ class File : public testing::Test {
     header.header_checksum = finch::checksum(&header, offsetof(format::Header, header_checksum));
     std::memcpy(bytes->data(), &header, sizeof(header));
   }
+
+  void every_flipped_bit_is_noticed(const Bytes& good);
+  void hostile_files_are_refused_or_harmless(const Bytes& good);
 
   static format::Section section(const Bytes& bytes, uint32_t kind) {
     format::Header header;
@@ -221,7 +224,76 @@ TEST_F(File, SavingReplacesInOneStep) {
 }
 
 TEST_F(File, EveryFlippedBitIsNoticed) {
-  const Bytes good = sample();
+  for (const finch_storage storage : {FINCH_STORAGE_F32, FINCH_STORAGE_BF16, FINCH_STORAGE_I8}) {
+    every_flipped_bit_is_noticed(sample(storage));
+  }
+}
+
+TEST_F(File, CodesRoundTrip) {
+  for (const finch_storage storage : {FINCH_STORAGE_BF16, FINCH_STORAGE_F16, FINCH_STORAGE_I8}) {
+    for (const uint32_t map : {0u, 1u}) {
+      Random random(7);
+      constexpr uint32_t kDimension = 70;
+      constexpr size_t kRows = 300;
+      Index index(kDimension, storage);
+      std::vector<std::string> ids;
+      for (size_t i = 0; i < kRows; ++i) ids.push_back(std::to_string(i));
+      ASSERT_EQ(index.upsert(ids, gaussian(random, kRows * kDimension)), FINCH_OK);
+      ASSERT_EQ(index.remove({ids.begin() + 20, ids.begin() + 50}), FINCH_OK);
+      ASSERT_EQ(index.upsert({"late"}, gaussian(random, kDimension)), FINCH_OK);
+      ASSERT_EQ(finch_index_save(index.get(), path.c_str(), nullptr, 0), FINCH_OK);
+      const Bytes first = load(path);
+      finch_open_options options{sizeof(options), map, 0};
+      finch_index* handle = nullptr;
+      ASSERT_EQ(finch_index_open(path.c_str(), &options, &handle), FINCH_OK) << finch_last_error();
+      Index opened(handle);
+      EXPECT_EQ(opened.info().storage, storage);
+      const uint64_t bytes = (kRows - 29 + 63) / 64 * 64 * (storage == FINCH_STORAGE_I8 ? 128 : 192);
+      if (map == 0) {
+        EXPECT_EQ(opened.info().code_bytes, bytes);
+      } else {
+        const uint64_t part = bytes / ((kRows - 29 + 63) / 64);
+        EXPECT_EQ(opened.info().code_bytes, part) << "the last chunk, which is not whole";
+        EXPECT_EQ(opened.info().mapped_bytes, (kRows - 29) * kDimension * sizeof(float) + bytes - part);
+      }
+      const auto queries = gaussian(random, 5 * kDimension);
+      EXPECT_EQ(Snapshot(index).search(queries, 5, 10), Snapshot(opened).search(queries, 5, 10));
+      ASSERT_EQ(finch_index_save(opened.get(), path.c_str(), nullptr, 0), FINCH_OK);
+      EXPECT_EQ(load(path), first) << "the codes as they were, not made anew";
+      const auto fresh = gaussian(random, 2 * kDimension);
+      ASSERT_EQ(index.upsert({"0", "1"}, fresh), FINCH_OK);
+      ASSERT_EQ(opened.upsert({"0", "1"}, fresh), FINCH_OK);
+      EXPECT_EQ(opened.info().code_bytes, map == 0 ? bytes : 2 * bytes / ((kRows - 29 + 63) / 64));
+      EXPECT_EQ(Snapshot(index).search(queries, 5, 10), Snapshot(opened).search(queries, 5, 10));
+      ASSERT_EQ(finch_index_save(opened.get(), path.c_str(), nullptr, 0), FINCH_OK);
+      const Bytes of_opened = load(path);
+      ASSERT_EQ(finch_index_save(index.get(), path.c_str(), nullptr, 0), FINCH_OK);
+      EXPECT_EQ(load(path), of_opened);
+    }
+  }
+}
+
+TEST_F(File, HostileCodes) {
+  const auto with = [&](finch_storage storage, size_t offset, auto value) {
+    Bytes bad = sample(storage);
+    std::memcpy(bad.data() + section(bad, format::kCodes).offset + offset, &value, sizeof(value));
+    reseal(&bad);
+    return open_bytes(bad);
+  };
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 0, uint32_t{0}), FINCH_CORRUPT);
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 0, uint32_t{1}), FINCH_CORRUPT) << "no scales there";
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 0, uint32_t{4}), FINCH_CORRUPT);
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 4, uint32_t{128}), FINCH_CORRUPT);
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 8, uint32_t{1}), FINCH_CORRUPT) << "zeros that are none";
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 64 + 8 * 64, std::nanf("")), FINCH_CORRUPT) << "a scale";
+  EXPECT_EQ(with(FINCH_STORAGE_I8, 64 + 8 * 64, 0.0f), FINCH_CORRUPT);
+  EXPECT_EQ(with(FINCH_STORAGE_BF16, 64, uint16_t{0x7F80}), FINCH_CORRUPT) << "infinity";
+  EXPECT_EQ(with(FINCH_STORAGE_BF16, 64 + 62, uint16_t{0x7FC0}), FINCH_CORRUPT) << "in the filling, too";
+  EXPECT_EQ(with(FINCH_STORAGE_F16, 66, uint16_t{0xFC00}), FINCH_CORRUPT);
+  EXPECT_EQ(with(FINCH_STORAGE_F16, 66, uint16_t{0x3C00}), FINCH_OK) << "wrong, and harmless";
+}
+
+void File::every_flipped_bit_is_noticed(const Bytes& good) {
   for (size_t at = 0; at < good.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       Bytes bad = good;
@@ -252,23 +324,35 @@ TEST_F(File, EveryTruncationAndExtensionIsNoticed) {
 
 // Right checksums over wrong contents: must be refused or be harmless, never crash or allocate what it claims to need.
 TEST_F(File, HostileFilesAreRefusedOrHarmless) {
-  const Bytes good = sample();
+  for (const finch_storage storage : {FINCH_STORAGE_F32, FINCH_STORAGE_F16, FINCH_STORAGE_I8}) {
+    hostile_files_are_refused_or_harmless(sample(storage));
+  }
+}
+
+// The same for a mapped open that verifies nothing of the vectors and codes: they may be any numbers.
+void File::hostile_files_are_refused_or_harmless(const Bytes& good) {
   Random random(10);
   const auto try_bytes = [&](Bytes bytes) {
     reseal(&bytes);
     store(path, bytes);
     finch_index* index = nullptr;
     const finch_status status = open(path, &index);
+    finch_open_options unverified{sizeof(unverified), 1, 1};
+    finch_index* mapped = nullptr;
+    EXPECT_TRUE(finch_index_open(path.c_str(), &unverified, &mapped) == FINCH_OK || status != FINCH_OK);
     EXPECT_TRUE(status == FINCH_OK || status == FINCH_CORRUPT || status == FINCH_VERSION) << status;
-    if (status == FINCH_OK) {
-      Snapshot snapshot(index);
+    for (finch_index* opened : {index, mapped}) {
+      if (opened == nullptr) continue;
+      Snapshot snapshot(opened);
       finch_index_info info{};
       info.size = sizeof(info);
-      finch_index_inspect(index, &info);
+      finch_index_inspect(opened, &info);
       const std::vector<float> query(info.dimension, 1.0f);
       snapshot.search(query, 1, 5, FINCH_SEARCH_AUTO);
+      snapshot.search(query, 1, 1, FINCH_SEARCH_EXACT);
       snapshot.keys();
     }
+    finch_index_release(mapped);
     finch_index_release(index);
     return status;
   };
@@ -325,7 +409,7 @@ TEST_F(File, NewerFormatsAreToldApartFromDamage) {
 // Files of the first release must open for ever.
 TEST(Fixture, TheFirstFormatStillOpens) {
   finch_index* handle = nullptr;
-  ASSERT_EQ(finch_index_open(TOOLFINCH_ROOT "/native/test/fixtures/index-v1.finch", &handle), FINCH_OK)
+  ASSERT_EQ(finch_index_open(TOOLFINCH_ROOT "/native/test/fixtures/index-v1.finch", nullptr, &handle), FINCH_OK)
       << finch_last_error();
   Index index(handle);
   EXPECT_EQ(index.info().count, 8u);
@@ -348,6 +432,36 @@ TEST(Fixture, TheFirstFormatStillOpens) {
   size_t size = 0;
   ASSERT_EQ(finch_index_blob(handle, {"catalog", 7}, &data, &size), FINCH_OK);
   EXPECT_EQ(std::string(static_cast<const char*>(data), size), std::string("{\"tools\":[]}\0", 13));
+}
+
+// Files with codes of the release that first wrote them.
+TEST(Fixture, TheFirstFilesWithCodesStillOpen) {
+  for (const auto& [name, storage] : {std::pair{"index-v1-bf16", FINCH_STORAGE_BF16},
+                                      {"index-v1-f16", FINCH_STORAGE_F16},
+                                      {"index-v1-i8", FINCH_STORAGE_I8}}) {
+    for (const uint32_t map : {0u, 1u}) {
+      finch_open_options options{sizeof(options), map, 0};
+      finch_index* handle = nullptr;
+      const std::string path = std::string(TOOLFINCH_ROOT "/native/test/fixtures/") + name + ".finch";
+      ASSERT_EQ(finch_index_open(path.c_str(), &options, &handle), FINCH_OK) << finch_last_error();
+      Index index(handle);
+      EXPECT_EQ(index.info().storage, storage);
+      EXPECT_EQ(index.info().count, 8u);
+      EXPECT_EQ(index.info().ann_count, 9u);
+      const Snapshot snapshot(index);
+      const auto keys = snapshot.keys();
+      EXPECT_EQ(keys, (std::vector<uint64_t>{1, 3, 4, 6, 7, 8, 9, 10}));
+      std::vector<float> vectors(keys.size() * 3);
+      ASSERT_EQ(finch_snapshot_rows(snapshot.get(), keys.data(), keys.size(), nullptr, vectors.data(), nullptr),
+                FINCH_OK);
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto hits = snapshot.search(
+            {vectors.begin() + static_cast<long>(3 * i), vectors.begin() + static_cast<long>(3 * i + 3)}, 1, 2);
+        EXPECT_EQ(hits[0][0].key, keys[i]);
+        EXPECT_NEAR(hits[0][0].score, 1.0f, 1e-6);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -15,15 +15,17 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 TEST(Index, RefusesOptionsOutOfRange) {
   finch_index* out = nullptr;
-  finch_index_options options{sizeof(options), 0};
+  finch_index_options options{sizeof(options), 0, FINCH_STORAGE_F32};
   EXPECT_EQ(finch_index_create(&options, &out), FINCH_INVALID_ARGUMENT);
   options.dimension = FINCH_MAX_DIMENSION + 1;
   EXPECT_EQ(finch_index_create(&options, &out), FINCH_INVALID_ARGUMENT);
-  options = {4, 8};
+  options = {4, 8, FINCH_STORAGE_F32};
   EXPECT_EQ(finch_index_create(&options, &out), FINCH_INVALID_ARGUMENT);
   EXPECT_EQ(finch_index_create(nullptr, &out), FINCH_INVALID_ARGUMENT);
   EXPECT_EQ(out, nullptr);
-  options = {sizeof(options), FINCH_MAX_DIMENSION};
+  options = {sizeof(options), 8, 4};
+  EXPECT_EQ(finch_index_create(&options, &out), FINCH_INVALID_ARGUMENT);
+  options = {sizeof(options), FINCH_MAX_DIMENSION, FINCH_STORAGE_F32};
   EXPECT_EQ(finch_index_create(&options, &out), FINCH_OK);
   finch_index_release(out);
 }
@@ -246,7 +248,7 @@ TEST_P(Steps, AgreeWithTheModel) {
     } else if (pick(5) == 0) {
       ASSERT_EQ(finch_index_save(index.get(), path.c_str(), nullptr, 0), FINCH_OK) << finch_last_error();
       finch_index* opened = nullptr;
-      ASSERT_EQ(finch_index_open(path.c_str(), &opened), FINCH_OK) << finch_last_error();
+      ASSERT_EQ(finch_index_open(path.c_str(), nullptr, &opened), FINCH_OK) << finch_last_error();
       index.adopt(opened);
     }
     ASSERT_EQ(index.info().count, model.rows.size());

@@ -24,7 +24,7 @@ class Rank : public ::testing::Test {
  protected:
   void SetUp() override {
     std::mt19937 random(11);
-    finch_index_options options{sizeof(finch_index_options), kDimension};
+    finch_index_options options{sizeof(finch_index_options), kDimension, FINCH_STORAGE_F32};
     finch_index* index = nullptr;
     ASSERT_EQ(finch_index_create(&options, &index), FINCH_OK);
     index_.reset(index);

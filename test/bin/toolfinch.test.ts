@@ -283,6 +283,31 @@ describe('toolfinch', () => {
       1,
       /FINCH_UNKNOWN_ID/,
     ],
+    [
+      'an --out in no folder, before a source is read',
+      ['index', 'nowhere.json', '--out', 'none/t.finch'],
+      1,
+      /FINCH_IO: --out.*none.*there is no folder/,
+    ],
+    ['an --out that is a folder', ['index', 'nowhere.json', '--out', '.'], 1, /--out.*is a folder/],
+    [
+      'a --plot of no picture, before an index is read',
+      ['select', 'a', '--index', 'none.finch', '--plot', 'cut.gif'],
+      1,
+      /FINCH_INVALID_ARGUMENT: cut\.gif/,
+    ],
+    [
+      'a --plot in no folder, before an index is read',
+      ['select', 'a', '--index', 'none.finch', '--plot', 'none/cut.svg'],
+      1,
+      /FINCH_IO: --plot.*there is no folder/,
+    ],
+    [
+      'a --plot of evaluate, before the data is read',
+      ['evaluate', '--data', 'nowhere', '--plot', 'mail.json/x.svg'],
+      1,
+      /FINCH_IO: --plot/,
+    ],
     ['evaluate without data', ['evaluate'], 2, /--data/],
     ['evaluate of nothing', ['evaluate', '--data', 'nowhere'], 1, /FINCH_IO/],
     [

@@ -80,7 +80,8 @@ function transpiledLibrary(): string {
   writeFileSync(join(out, 'package.json'), '{"type":"module"}');
   symlinkSync(join(packages, '..'), join(out, 'node_modules'));
   const files = readdirSync(join(lib, 'catalog'), { recursive: true, encoding: 'utf8' });
-  for (const file of ['errors.ts', ...files.map((name) => join('catalog', name))]) {
+  const own = ['check.ts', 'describe-value.ts', 'errors.ts'];
+  for (const file of [...own, ...files.map((name) => join('catalog', name))]) {
     if (!file.endsWith('.ts')) continue;
     const target = join(out, file.replace(/\.ts$/, '.js'));
     mkdirSync(dirname(target), { recursive: true });

@@ -17,7 +17,9 @@ describe('library', () => {
   test('says what it is', () => {
     expect(addon.abiVersion()).toBe(1);
     expect(addon.version()).toMatch(/^\d+\.\d+\.\d+$/);
-    expect(['portable', 'avx2', 'avx512', 'neon']).toContain(addon.isa().level);
+    expect(addon.isa().level).toMatch(
+      /^(portable|avx2|avx512(vnni|bf16)?|amx|neon(dot|i8mm|bf16)?)$/,
+    );
     expect(addon.isa().reason).toContain(addon.isa().level);
     expect(addon.poolThreads()).toBeGreaterThanOrEqual(1);
   });

@@ -26,7 +26,13 @@ function copyPackage(name: string, checkout: boolean): string {
   mkdirSync(path.join(copy, 'prebuilds', target), { recursive: true });
   copyFileSync(path.join(root, 'package.json'), path.join(copy, 'package.json'));
   for (const form of ['esm', 'cjs']) {
-    for (const file of ['native.js', 'native-load.js', 'package-root.js', 'errors.js']) {
+    for (const file of [
+      'native.js',
+      'native-load.js',
+      'package-root.js',
+      'prebuilt.js',
+      'errors.js',
+    ]) {
       mkdirSync(path.join(copy, 'dist', form, 'lib'), { recursive: true });
       copyFileSync(
         path.join(root, 'dist', form, 'lib', file),
@@ -282,10 +288,13 @@ test('each machine gets its binary', () => {
   expect(prebuiltTarget('linux', 's390x', false)).toBeUndefined();
 });
 
-test('the two forms of package-root name the same platforms and files', () => {
-  const literals = (file: string): string[] =>
-    readFileSync(path.join(root, file), 'utf8').match(/require\('[^']+'\)/g) ?? [];
-  const esm = literals('lib/package-root.ts');
-  expect(esm.length).toBe(7);
-  expect(literals('scripts/cjs/package-root.ts')).toEqual(esm);
+test('the two forms of prebuilt.ts differ in nothing but where they lie', () => {
+  const binaries = (file: string): string =>
+    /export const prebuilt[\s\S]*/.exec(readFileSync(path.join(root, file), 'utf8'))?.[0] ?? '';
+  const esm = binaries('lib/prebuilt.ts');
+  expect(esm.match(/require\('[^']+'\)/g)).toHaveLength(7);
+  expect(binaries('scripts/cjs/prebuilt.ts')).toBe(esm);
+  // What each platform loads is its own folder's file.
+  const pairs = [...esm.matchAll(/'([^']+)': .*prebuilds\/([^/]+)\/toolfinch\.node/g)];
+  expect(pairs.map(([, name]) => name)).toEqual(pairs.map(([, , folder]) => folder));
 });

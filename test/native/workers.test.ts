@@ -1,4 +1,6 @@
 // Many environments at once: each worker has its own handles and errors, and may be ended at any moment.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +10,7 @@ import { addon, fill, root, runModule, tries } from './addon.js';
 const native = path.join(root, 'dist/esm/lib/native.js');
 const errors = path.join(root, 'dist/esm/lib/errors.js');
 
-function start(body: string): Worker {
+function start(body: string, workerData?: string): Worker {
   const text = `
     const { parentPort, workerData } = require('node:worker_threads');
     (async () => {
@@ -18,7 +20,7 @@ function start(body: string): Worker {
       ${body}
     })();
   `;
-  return new Worker(text, { eval: true, execArgv: [] });
+  return new Worker(text, { eval: true, execArgv: [], workerData });
 }
 
 /** The first message, or the error that ended the worker. */
@@ -55,21 +57,40 @@ describe('worker threads', () => {
 
   test('ended at random moments, loading, idle or amid calls, they leave the others alone', async () => {
     const { snapshot, vectors } = fill(100, 16);
+    const folder = mkdtempSync(path.join(tmpdir(), 'finch-workers-'));
     for (let round = 0; round < Math.ceil(tries / 4); round++) {
       const workers = Array.from({ length: 8 }, () =>
-        start(`
+        start(
+          `
           const index = addon.indexCreate(64);
           const ids = Array.from({ length: 1000 }, (_, i) => 'tool ' + i);
           const vectors = Float32Array.from({ length: 1000 * 64 }, (_, i) => Math.sin(i));
-          for (;;) {
-            await Promise.all([
+          const file = workerData + '/index.finch';
+          const bandit = addon.banditCreate({ dimension: 64 });
+          const one = vectors.subarray(0, 64);
+          const half = Float32Array.of(0.5);
+          for (let round = 0; ; round++) {
+            const cancel = addon.cancelCreate();
+            const snapshot = addon.indexSnapshot(index);
+            const work = Promise.all([
               addon.indexUpsert(index, ids, vectors),
-              addon.search(addon.indexSnapshot(index), vectors, { k: 50 }),
-              addon.indexBuildAnn(index),
+              addon.search(snapshot, vectors, { k: 50 }),
+              addon.search(snapshot, vectors, { k: 50 }, cancel).catch(() => {}),
+              addon.select(snapshot, bandit, one, { k: 20 }, { now: round, explore: true }),
+              addon.indexBuildAnn(index, null, cancel).catch(() => {}),
+              addon.indexRemove(index, [ids[round % 1000]]).catch(() => {}),
+              addon.indexSave(index, file, []).then(() => addon.indexOpen(file)),
               addon.indexOpen('nowhere').catch(() => {}),
             ]);
+            addon.banditUpdate(bandit, [ids[round % 9]], one, half, half, Float64Array.of(round));
+            addon.banditDeserialize(bandit, addon.banditSerialize(bandit));
+            if (round % 3 === 0) addon.cancelSignal(cancel);
+            if (round % 5 === 0) addon.snapshotClose(snapshot);
+            await work;
           }
-        `),
+        `,
+          folder,
+        ),
       );
       await Promise.all(
         workers.map(async (worker, i) => {
@@ -80,6 +101,7 @@ describe('worker threads', () => {
       const found = await addon.search(snapshot, vectors.subarray(0, 16), { k: 1 });
       expect(found.keys[0]).toBe(1);
     }
+    rmSync(folder, { recursive: true, force: true });
   });
 
   test('a worker that alone had loaded it may end amid calls', async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import ts from 'typescript';
 
 /**
@@ -14,6 +15,8 @@ export function compileStore(folder: string): void {
     writeFileSync(file, text);
   };
   const sources = [
+    'lib/check.ts',
+    'lib/describe-value.ts',
     'lib/errors.ts',
     'lib/eviction-queue.ts',
     ...readdirSync('lib/reliability').map((name) => `lib/reliability/${name}`),
@@ -100,6 +103,19 @@ export function startChild(sources: string, folder: string, script: string, shel
       return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
     },
   };
+}
+
+/** Runs `script` like {@link startChild}, in a thread of this process; what it says are messages. */
+export function startWorker(sources: string, folder: string, script: string): Worker {
+  const name = path.join(sources, `worker-${process.pid}-${count++}.mjs`);
+  const say = "import { parentPort } from 'node:worker_threads';\n";
+  writeFileSync(
+    name,
+    say +
+      prelude.replace(/const say = .*/, 'const say = (value) => parentPort.postMessage(value);') +
+      script,
+  );
+  return new Worker(name, { argv: [folder], execArgv: [] });
 }
 
 let count = 0;

@@ -11,8 +11,13 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FolderLock, lockName, processStart } from '../../lib/reliability/folder-lock.js';
-import { compileStore, startChild } from './child.js';
+import {
+  FolderLock,
+  lockName,
+  processStart,
+  thisThread,
+} from '../../lib/reliability/folder-lock.js';
+import { compileStore, startChild, startWorker } from './child.js';
 import { expectCode, openFake, scratch } from './scratch.js';
 
 let sources: string;
@@ -40,9 +45,7 @@ describe('a feedback folder', () => {
     const store = await openFake(folder);
     const error = await expectCode(openFake(folder), 'FINCH_IO');
     expect(error.message).toContain('already open in this process');
-    // A terminated worker leaves the lock behind: which file it is, and what to do.
     expect(error.message).toContain(path.join(folder, lockName));
-    expect(error.message).toMatch(/worker thread.*delete that file/);
     await store.close();
     expect(existsSync(path.join(folder, lockName))).toBe(false);
     await (await openFake(folder)).close();
@@ -90,6 +93,67 @@ describe('a feedback folder', () => {
       putLock(folder, holder);
       const lock = await FolderLock.acquire(folder);
       await lock.release();
+    }
+  });
+
+  it('open in a worker thread is refused, and free once that was terminated amid reports', async () => {
+    for (let round = 0; round < 10; round++) {
+      const folder = scratch();
+      const worker = startWorker(
+        sources,
+        folder,
+        `const store = await open({ sync: 'none' });
+         for (let i = 0; ; i++) {
+           decide(store, 'd' + i);
+           await store.report({ decisionId: 'd' + i, toolId: 'tool', outcome: 'success', at: i });
+           say(i);
+         }`,
+      );
+      const heard = await new Promise<() => number>((resolve, reject) => {
+        let last = -1;
+        worker.on('message', (i: number) => {
+          last = i;
+          if (i === round * 7) resolve(() => last);
+        });
+        worker.once('error', reject);
+      });
+      const error = await expectCode(openFake(folder), 'FINCH_IO');
+      expect(error.message).toMatch(/already open in this process .*in another thread/);
+      await worker.terminate();
+      if (thisThread() === undefined) {
+        // No system to tell threads apart: the lock stays, and the message says what to do.
+        const left = await expectCode(openFake(folder), 'FINCH_IO');
+        expect(left.message).toMatch(/worker thread.*delete that file/);
+        continue;
+      }
+      await using store = await openFake(folder);
+      // What was acknowledged is there; one more may have been stored without its thread hearing of it.
+      expect(store.bandit.updatesOf('tool') - (heard() + 1)).toBeOneOf([0, 1]);
+    }
+  });
+
+  it('is held on by a thread that cannot be seen to have ended', async () => {
+    const start = processStart(process.pid);
+    const holder = { pid: process.pid, host: hostname(), start, token: 'x' };
+    const held = [
+      { ...holder },
+      { ...holder, thread: thisThread() },
+      { ...holder, thread: 'something else' },
+      { ...holder, thread: 7 },
+      // Without the process's start, its number may be another's.
+      { ...holder, start: undefined, thread: '1/1' },
+    ];
+    for (const one of held) {
+      const folder = scratch();
+      putLock(folder, one);
+      await expectCode(FolderLock.acquire(folder), 'FINCH_IO');
+    }
+    if (start === undefined) return;
+    const [id = ''] = (thisThread() ?? '').split('/');
+    for (const thread of ['4294967/1', `${id}/1`]) {
+      const folder = scratch();
+      putLock(folder, { ...holder, thread });
+      await (await FolderLock.acquire(folder)).release();
     }
   });
 

@@ -279,6 +279,27 @@ describe('the loop', () => {
     expect(best(await selector.select(song))).toBe('music/play_song');
   });
 
+  it('lets a failing tool come back though the clock was put back', async () => {
+    let system = 400 * 24 * 60 * minute;
+    const now = () => system;
+    const bandit = { dimension: encoder.dimension };
+    const song = 'play me a song';
+    for (const options of [
+      { feedback: FeedbackStore.memory({ bandit, now }) },
+      { feedback: memory(), now },
+    ]) {
+      const selector = new Selector({ index, ...options });
+      for (let i = 0; i < 3; i += 1) {
+        const { id } = await selector.select(song);
+        await selector.report(id, 'music/play_song', 'error');
+      }
+      system -= 365 * 24 * 60 * minute;
+      expect(ids(await selector.select(song))).not.toContain('music/play_song');
+      system += 240 * minute;
+      expect(ids(await selector.select(song))).toContain('music/play_song');
+    }
+  });
+
   it('prefers, of two tools that fit alike, the one that works', async () => {
     const selector = new Selector({ index, feedback: memory() });
     const [first, second] = (await selector.select(query)).candidates.map(({ id }) => id);

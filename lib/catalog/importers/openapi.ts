@@ -1,5 +1,5 @@
+import { excerpt, kindOf } from '../../describe-value.js';
 import { FinchError } from '../../errors.js';
-import { excerpt, kindOf } from '../describe-value.js';
 import { objectSlices, valueSlice } from '../json-slices.js';
 import { isRecord, type JsonSchema, makeTool, own, type Tool } from '../tool.js';
 import { type ImportContext, qualifiedId } from './element.js';

@@ -1,5 +1,5 @@
+import { kindOf } from '../../describe-value.js';
 import { FinchError } from '../../errors.js';
-import { kindOf } from '../describe-value.js';
 import { isRecord, type JsonSchema, makeTool, own, type Tool } from '../tool.js';
 import { type ImportContext, qualifiedId, type ToolElement } from './element.js';
 

@@ -36,15 +36,13 @@ inline void store(float* p, size_t left, float32x4_t v) {
   for (size_t j = 0; j < left; ++j) p[j] = padded[j];
 }
 
-inline void score_step(float32x4_t inverse, float32x4_t b, float32x4_t x, float32x4_t* mean, float32x4_t* variance) {
-  const float32x4_t t = vmulq_f32(x, inverse);
-  *mean = vaddq_f32(*mean, vmulq_f32(b, t));
-  *variance = vaddq_f32(*variance, vmulq_f32(x, t));
+inline void step(float32x4_t b, float32x4_t inverse_a, float32x4_t x, float32x4_t* mean, float32x4_t* variance) {
+  const float32x4_t t = vmulq_f32(x, inverse_a);
+  *mean = vfmaq_f32(*mean, b, t);
+  *variance = vfmaq_f32(*variance, x, t);
 }
 
-}  // namespace
-
-void arm_score(const float* inverse_a, const float* b, const float* x, size_t d, float* mean, float* variance) {
+void score(const float* b, const float* inverse_a, const float* x, size_t d, float* mean, float* variance) {
   float32x4_t means[kRegisters];
   float32x4_t variances[kRegisters];
   for (size_t r = 0; r < kRegisters; ++r) means[r] = variances[r] = vdupq_n_f32(0.0f);
@@ -52,27 +50,41 @@ void arm_score(const float* inverse_a, const float* b, const float* x, size_t d,
   for (; i + kLanes <= d; i += kLanes) {
     for (size_t r = 0; r < kRegisters; ++r) {
       const size_t at = i + r * kWidth;
-      score_step(vld1q_f32(inverse_a + at), vld1q_f32(b + at), vld1q_f32(x + at), &means[r], &variances[r]);
+      step(vld1q_f32(b + at), vld1q_f32(inverse_a + at), vld1q_f32(x + at), &means[r], &variances[r]);
     }
   }
   for (size_t r = 0; r < kRegisters && i < d; ++r, i += kWidth) {
-    score_step(load(inverse_a + i, d - i), load(b + i, d - i), load(x + i, d - i), &means[r], &variances[r]);
+    step(load(b + i, d - i), load(inverse_a + i, d - i), load(x + i, d - i), &means[r], &variances[r]);
   }
   *mean = fold(means);
   *variance = fold(variances);
 }
 
-void arm_update(float* inverse_a, float* b, const float* x, size_t d, float gamma, float floor, float reward) {
+}  // namespace
+
+void arm_scores(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
+                float* variances) {
+  for (size_t k = 0; k < count; ++k) {
+    score(arms[k] + stride, arms[k] + 2 * stride, x, d, &means[k], &variances[k]);
+  }
+}
+
+void arm_invert(float* arm, size_t stride, size_t d) {
+  float* inverse_a = arm + 2 * stride;
+  const float32x4_t one = vdupq_n_f32(1.0f);
+  for (size_t i = 0; i < d; i += kWidth) store(inverse_a + i, d - i, vdivq_f32(one, load(arm + i, d - i)));
+}
+
+void arm_update(float* arm, size_t stride, const float* x, size_t d, float gamma, float floor, float reward) {
   const float32x4_t gammas = vdupq_n_f32(gamma);
   const float32x4_t floors = vdupq_n_f32(floor);
   const float32x4_t rewards = vdupq_n_f32(reward);
-  const float32x4_t largest = vdupq_n_f32(kLargestInverse);
+  const float32x4_t smallest = vdupq_n_f32(kSmallestB);
+  float* b = arm + stride;
   for (size_t i = 0; i < d; i += kWidth) {
     const float32x4_t v = load(x + i, d - i);
-    const float32x4_t inverse = load(inverse_a + i, d - i);
-    const float32x4_t grown = vmulq_f32(vaddq_f32(vmulq_f32(v, v), floors), inverse);
-    store(inverse_a + i, d - i, vminq_f32(vdivq_f32(inverse, vaddq_f32(gammas, grown)), largest));
-    store(b + i, d - i, vaddq_f32(vmulq_f32(gammas, load(b + i, d - i)), vmulq_f32(rewards, v)));
+    store(arm + i, d - i, vfmaq_f32(vfmaq_f32(floors, v, v), gammas, load(arm + i, d - i)));
+    store(b + i, d - i, vfmaq_f32(vfmaq_f32(smallest, rewards, v), gammas, load(b + i, d - i)));
   }
 }
 

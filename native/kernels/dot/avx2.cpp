@@ -22,61 +22,30 @@ inline float sum_lanes(__m256 a0, __m256 a1, __m256 a2, __m256 a3) {
   return _mm_cvtss_f32(t);
 }
 
-// R rows against one query. Each row has accumulators of its own, so a row's bits do not depend on R. Unrolled by
-// request: at -O2 alone gcc keeps the accumulators in memory.
-template <size_t R>
-inline void rows_block(const float* query, const float* rows, size_t d, float* out) {
-  __m256 acc[R][4];
+}  // namespace
+
+// Unrolled by request: at -O2 alone gcc keeps the accumulators in memory.
+float dot(const float* a, const float* b, size_t d) {
+  __m256 sum[4];
 #pragma GCC unroll 4
-  for (size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (size_t j = 0; j < 4; ++j) acc[r][j] = _mm256_setzero_ps();
-  }
+  for (size_t j = 0; j < 4; ++j) sum[j] = _mm256_setzero_ps();
   size_t i = 0;
   for (; i + 4 * kLanes <= d; i += 4 * kLanes) {
 #pragma GCC unroll 4
     for (size_t j = 0; j < 4; ++j) {
-      const __m256 q = _mm256_loadu_ps(query + i + j * kLanes);
-#pragma GCC unroll 4
-      for (size_t r = 0; r < R; ++r) {
-        acc[r][j] = _mm256_fmadd_ps(q, _mm256_loadu_ps(rows + r * d + i + j * kLanes), acc[r][j]);
-      }
+      sum[j] = _mm256_fmadd_ps(_mm256_loadu_ps(a + i + j * kLanes), _mm256_loadu_ps(b + i + j * kLanes), sum[j]);
     }
   }
-  size_t left = d - i;
 #pragma GCC unroll 4
   for (size_t j = 0; j < 4; ++j) {
-    if (left >= kLanes) {
-      const __m256 q = _mm256_loadu_ps(query + i);
-#pragma GCC unroll 4
-      for (size_t r = 0; r < R; ++r) acc[r][j] = _mm256_fmadd_ps(q, _mm256_loadu_ps(rows + r * d + i), acc[r][j]);
-      i += kLanes;
-      left -= kLanes;
-    } else if (left > 0) {
-      const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMask + kLanes - left));
-      const __m256 q = _mm256_maskload_ps(query + i, mask);
-#pragma GCC unroll 4
-      for (size_t r = 0; r < R; ++r)
-        acc[r][j] = _mm256_fmadd_ps(q, _mm256_maskload_ps(rows + r * d + i, mask), acc[r][j]);
-      left = 0;
-    }
+    if (i >= d) break;
+    const size_t lanes = d - i < kLanes ? d - i : kLanes;
+    // Masked loads neither read nor fault beyond the operands.
+    const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMask + kLanes - lanes));
+    sum[j] = _mm256_fmadd_ps(_mm256_maskload_ps(a + i, mask), _mm256_maskload_ps(b + i, mask), sum[j]);
+    i += lanes;
   }
-#pragma GCC unroll 4
-  for (size_t r = 0; r < R; ++r) out[r] = sum_lanes(acc[r][0], acc[r][1], acc[r][2], acc[r][3]);
-}
-
-}  // namespace
-
-float dot(const float* a, const float* b, size_t d) {
-  float out;
-  rows_block<1>(a, b, d, &out);
-  return out;
-}
-
-void dot_rows(const float* query, const float* rows, size_t count, size_t d, float* out) {
-  size_t r = 0;
-  for (; r + 2 <= count; r += 2) rows_block<2>(query, rows + r * d, d, out + r);
-  if (r < count) rows_block<1>(query, rows + r * d, d, out + r);
+  return sum_lanes(sum[0], sum[1], sum[2], sum[3]);
 }
 
 }  // namespace finch::avx2

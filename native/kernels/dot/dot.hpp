@@ -11,10 +11,9 @@
 
 namespace finch {
 
-#define FINCH_DECLARE_DOT(isa)                                                              \
-  namespace isa {                                                                           \
-  float dot(const float* a, const float* b, size_t d);                                      \
-  void dot_rows(const float* query, const float* rows, size_t count, size_t d, float* out); \
+#define FINCH_DECLARE_DOT(isa)                         \
+  namespace isa {                                      \
+  float dot(const float* a, const float* b, size_t d); \
   }
 FINCH_DECLARE_DOT(portable)
 FINCH_DECLARE_DOT(avx2)

@@ -41,8 +41,4 @@ float dot(const float* a, const float* b, size_t d) {
   return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-void dot_rows(const float* query, const float* rows, size_t count, size_t d, float* out) {
-  for (size_t r = 0; r < count; ++r) out[r] = dot(query, rows + r * d, d);
-}
-
 }  // namespace finch::portable

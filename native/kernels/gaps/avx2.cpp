@@ -24,8 +24,6 @@ inline void step(__m256 x, __m256 y, __m256* dot, __m256* norm) {
   *norm = _mm256_fmadd_ps(y, y, *norm);
 }
 
-}  // namespace
-
 void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* norm) {
   __m256 p0 = _mm256_setzero_ps(), p1 = p0, p2 = p0, p3 = p0;
   __m256 q0 = p0, q1 = p0, q2 = p0, q3 = p0;
@@ -48,6 +46,16 @@ void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* n
   }
   *dot = fold(p0, p1, p2, p3);
   *norm = fold(q0, q1, q2, q3);
+}
+
+}  // namespace
+
+// Sixteen registers hold the sums of one pair: the row before comes from the first-level cache again.
+void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, float* norms) {
+  if (count == 0) return;
+  float itself = 0.0f;
+  dot_and_norm(rows[0], rows[0], d, &itself, &norms[0]);
+  for (size_t i = 1; i < count; ++i) dot_and_norm(rows[i - 1], rows[i], d, &dots[i - 1], &norms[i]);
 }
 
 }  // namespace finch::avx2

@@ -1,17 +1,17 @@
-// Family gaps, float32: what truncation needs of two neighbouring embeddings, in one pass over the second. Any
-// alignment, any d (0 included).
+// Family gaps, float32: what truncation needs of a list of embeddings, in one pass. Any alignment, any d (0 included).
 //
-// Both sums follow the order of summation of dot/dot.hpp, each with four accumulators of its own: `dot` has the bits of
-// the same table's dot(a, b, d), and `norm` those of dot(b, b, d). So a row and its copy have a cosine of exactly 1.
+// gap_rows: dots[i] = rows[i] . rows[i + 1] for i < count - 1 and norms[i] = rows[i] . rows[i] for i < count. Every sum
+// follows the order of summation of dot/dot.hpp, with four accumulators of its own, and has the bits of the same
+// table's dot. So a row and its copy have a cosine of exactly 1.
 #pragma once
 
 #include <cstddef>
 
 namespace finch {
 
-#define FINCH_DECLARE_GAPS(isa)                                                         \
-  namespace isa {                                                                       \
-  void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* norm); \
+#define FINCH_DECLARE_GAPS(isa)                                                               \
+  namespace isa {                                                                             \
+  void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, float* norms); \
   }
 FINCH_DECLARE_GAPS(portable)
 FINCH_DECLARE_GAPS(avx2)

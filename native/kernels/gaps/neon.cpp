@@ -32,8 +32,6 @@ inline float32x4_t load(const float* p, size_t left) {
   return vld1q_f32(padded);
 }
 
-}  // namespace
-
 void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* norm) {
   float32x4_t p0 = vdupq_n_f32(0.0f), p1 = p0, p2 = p0, p3 = p0;
   float32x4_t q0 = p0, q1 = p0, q2 = p0, q3 = p0;
@@ -54,6 +52,15 @@ void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* n
   }
   *dot = fold(p0, p1, p2, p3);
   *norm = fold(q0, q1, q2, q3);
+}
+
+}  // namespace
+
+void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, float* norms) {
+  if (count == 0) return;
+  float itself = 0.0f;
+  dot_and_norm(rows[0], rows[0], d, &itself, &norms[0]);
+  for (size_t i = 1; i < count; ++i) dot_and_norm(rows[i - 1], rows[i], d, &dots[i - 1], &norms[i]);
 }
 
 }  // namespace finch::neon

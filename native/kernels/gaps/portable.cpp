@@ -26,8 +26,6 @@ inline float fold(const float* sums) {
   return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-}  // namespace
-
 void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* norm) {
   float dots[kStep] = {};
   float norms[kStep] = {};
@@ -40,6 +38,15 @@ void dot_and_norm(const float* a, const float* b, size_t d, float* dot, float* n
   if (i < d) step(from_a + i * sizeof(float), from_b + i * sizeof(float), (d - i) * sizeof(float), dots, norms);
   *dot = fold(dots);
   *norm = fold(norms);
+}
+
+}  // namespace
+
+void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, float* norms) {
+  if (count == 0) return;
+  float itself = 0.0f;
+  dot_and_norm(rows[0], rows[0], d, &itself, &norms[0]);
+  for (size_t i = 1; i < count; ++i) dot_and_norm(rows[i - 1], rows[i], d, &dots[i - 1], &norms[i]);
 }
 
 }  // namespace finch::portable

@@ -27,3 +27,14 @@ export function kindOf(value: unknown): string {
       return `a ${typeof value}`;
   }
 }
+
+/** A value as JSON where it has any and it is short, else what it is; never throws. */
+export function shown(value: unknown): string {
+  try {
+    const text = JSON.stringify(value) ?? kindOf(value);
+    return text.length <= 200 ? text : kindOf(value);
+  } catch {
+    // Cycles and bigints have no JSON.
+    return kindOf(value);
+  }
+}

@@ -1,0 +1,332 @@
+#include "scan.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+#include "kernels/kernels.hpp"
+#include "kernels/scan/scan.hpp"
+#include "parallel.hpp"
+#include "shortlist.hpp"
+
+namespace finch {
+namespace {
+
+constexpr size_t kWord = 64;
+// Queries of one pass over the rows: as many panels as stay in the second cache beside a group of rows (256 x 1,024
+// float32 are 1 MiB).
+constexpr size_t kPassQueries = 256;
+// A filter has failed when this share of the scores it spares had to be computed after all (see pruning_cost).
+constexpr double kFilterFails = 1.0 / 16;
+// What one pass may take for its lists.
+constexpr size_t kListBytes = size_t{64} << 20;
+// Multiply-adds below which sharing a scan costs more than it saves: about 100 us on one core.
+constexpr double kWorthSharing = 4e6;
+
+// Grows and is kept from call to call: after the first, a call of the same size allocates nothing.
+class AlignedBytes {
+ public:
+  // At least `bytes`; with 0, what there is.
+  char* get(size_t bytes) {
+    if (bytes > size_) {
+      data_.reset();
+      size_ = 0;
+      data_.reset(static_cast<char*>(::operator new[](bytes, std::align_val_t{64})));
+      size_ = bytes;
+    }
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(char* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<char[], Free> data_;
+  size_t size_ = 0;
+};
+
+void prefetch(const float* row) noexcept {
+#if defined(__GNUC__)
+  for (size_t line = 0; line < 4; ++line) __builtin_prefetch(row + 16 * line);
+#else
+  (void)row;
+#endif
+}
+
+struct Worker {
+  Shortlists lists;
+  const ScanFormat* format = nullptr;
+  const char* packed = nullptr;
+  uint64_t rows = 0;
+  AlignedBytes wide;
+  AlignedBytes workspace;
+  std::vector<Survivor> survivors;
+};
+
+struct Scratch {
+  AlignedBytes few;
+  AlignedBytes panels;
+  AlignedBytes exact_panels;
+  std::vector<Worker> workers;
+};
+
+// One batch of at most kPassQueries over all rows.
+class Pass final : public CanonicalScore {
+ public:
+  Pass(const ScanRequest& request, const float* units, size_t count, size_t want, Scratch* scratch)
+      : request_(request),
+        state_(request.state),
+        format_(choose_format(request.state.storage, count)),
+        units_(units),
+        count_(count),
+        scratch_(*scratch) {
+    const size_t d = state_.dimension;
+    // The last few of an odd number go through `few`, where a panel would be mostly empty.
+    const size_t rest = count_ % format_.panel;
+    paneled_ = rest <= format_.most_few ? count_ - rest : count_;
+    panels_ = (paneled_ + format_.panel - 1) / format_.panel;
+    few_bytes_ = format_.few_bytes(d);
+    few_ = scratch_.few.get(count_ * few_bytes_);
+    for (size_t q = 0; q < count_; ++q) format_.prepare(units_ + q * d, d, few_ + q * few_bytes_);
+    const size_t panel_bytes = format_.panel_bytes(d);
+    packed_ = scratch_.panels.get(panels_ * panel_bytes);
+    for (size_t p = 0; p < panels_; ++p) {
+      const size_t first = p * format_.panel;
+      format_.pack(units_ + first * d, std::min(format_.panel, paneled_ - first), d, packed_ + p * panel_bytes);
+    }
+    threads_ = choose_threads();
+    if (scratch_.workers.size() < threads_) scratch_.workers.resize(threads_);
+    sum_bound_ = state_.storage == FINCH_STORAGE_I8 ? 0.0f : scan_error_bound(d);
+    filtering_ = panels_ > 0 && format_.rounding > 0.0f;
+    if (filtering_) exact_packed_ = scratch_.exact_panels.get(exact_panels() * exact_format().panel_bytes(d));
+    const size_t lanes =
+        std::max({count_, panels_ * format_.panel, filtering_ ? exact_panels() * exact_format().panel : 0});
+    for (uint32_t w = 0; w < threads_; ++w) {
+      Worker& worker = scratch_.workers[w];
+      worker.format = &format_;
+      worker.packed = packed_;
+      worker.rows = 0;
+      worker.lists.reset(state_, *this, count_, lanes, want, request_.most,
+                         sum_bound_ + (filtering_ ? format_.rounding : 0.0f));
+      worker.survivors.resize(kScanRows * std::max(lanes, kFewQueries));
+      if (panels_ == 0) continue;
+      if (format_.widen != nullptr) worker.wide.get(kScanRows * format_.wide_bytes(d));
+      if (format_.workspace_bytes != nullptr) worker.workspace.get(format_.workspace_bytes(d));
+    }
+  }
+
+  // False when cancelled.
+  bool run() noexcept {
+    parallel_for(
+        state_.rows.size(), threads_,
+        [](void* self, uint32_t worker, size_t chunk) {
+          auto& pass = *static_cast<Pass*>(self);
+          if (pass.stopped_.load(std::memory_order_relaxed)) return;
+          if (cancelled(pass.request_.cancel)) {
+            pass.stopped_.store(true, std::memory_order_relaxed);
+          } else {
+            pass.scan_chunk(pass.scratch_.workers[worker], chunk);
+          }
+        },
+        this);
+    return !stopped_.load(std::memory_order_relaxed);
+  }
+
+  void finish(TopK* tops) noexcept {
+    Shortlists& lists = scratch_.workers[0].lists;
+    float bound = lists.bound();
+    for (uint32_t w = 1; w < threads_; ++w) bound = std::min(bound, scratch_.workers[w].lists.bound());
+    for (uint32_t w = 0; w < threads_; ++w) {
+      Shortlists& other = scratch_.workers[w].lists;
+      if (other.bound() > bound) other.tighten(bound);
+      if (w > 0) lists.take_from(other);
+    }
+    const Kernels& kernel = kernels();
+    for (size_t q = 0; q < count_; ++q) {
+      const uint32_t* slots = nullptr;
+      const size_t found = lists.finish(q, &slots);
+      const float* unit = units_ + q * state_.dimension;
+      for (size_t i = 0; i < found; ++i) {
+        if (i + 4 < found) prefetch(state_.vector(slots[i + 4]));
+        tops[q].push(kernel.dot(unit, state_.vector(slots[i]), state_.dimension),
+                     state_.chunk_of(slots[i]).keys[State::row_of(slots[i])]);
+      }
+    }
+  }
+
+  float operator()(size_t query, uint32_t slot) const noexcept override {
+    const void* code = code_of(slot);
+    const float scale = scale_of(slot);
+    const float everything = -std::numeric_limits<float>::infinity();
+    Survivor survivor;
+    format_.few({&code, &scale, 1}, few_ + query * few_bytes_, 1, state_.dimension, &everything, &survivor);
+    return survivor.score;
+  }
+
+ private:
+  struct Group {
+    const void* codes[kScanRows];
+    float scales[kScanRows];
+    uint32_t slots[kScanRows];
+    size_t count = 0;
+  };
+
+  const ScanFormat& exact_format() const noexcept { return kernels().scan_format(FINCH_STORAGE_F32); }
+  size_t exact_panels() const noexcept { return (paneled_ + exact_format().panel - 1) / exact_format().panel; }
+
+  // Packs float32 panels when the first worker needs them.
+  const char* exact_packed() noexcept {
+    std::call_once(exact_once_, [this] {
+      const ScanFormat& format = exact_format();
+      const size_t d = state_.dimension;
+      for (size_t p = 0; p < exact_panels(); ++p) {
+        const size_t first = p * format.panel;
+        format.pack(units_ + first * d, std::min(format.panel, paneled_ - first), d,
+                    exact_packed_ + p * format.panel_bytes(d));
+      }
+    });
+    return exact_packed_;
+  }
+
+  // Where too much passes the filter, float32 panels cost less.
+  void reconsider(Worker& worker) noexcept {
+    const double spared = static_cast<double>(worker.rows) * static_cast<double>(count_);
+    if (static_cast<double>(worker.lists.pruning_cost()) <= kFilterFails * spared + 1e4) return;
+    worker.format = &exact_format();
+    worker.packed = exact_packed();
+    worker.lists.tighten(sum_bound_);
+  }
+
+  static const ScanFormat& choose_format(finch_storage storage, size_t count) noexcept {
+    const Kernels& kernel = kernels();
+    const ScanFormat* filter = kernel.filter_f32;
+    if (storage == FINCH_STORAGE_F32 && filter != nullptr && count > filter->most_few) return *filter;
+    return kernel.scan_format(storage);
+  }
+
+  uint32_t choose_threads() const noexcept {
+    if (request_.threads == 1) return 1;
+    const uint32_t pool = finch_pool_threads();
+    if (request_.threads > 1) return std::min(request_.threads, pool);
+    const double work = static_cast<double>(request_.most) * state_.dimension * (1.0 + static_cast<double>(count_) / 4);
+    return work < kWorthSharing ? 1 : pool;
+  }
+
+  const void* code_of(uint32_t slot) const noexcept {
+    if (state_.stride == 0) return state_.vector(slot);
+    return state_.codes.get(slot >> CodeChunk::kShift)->data + (slot & (CodeChunk::kRows - 1)) * state_.stride;
+  }
+  float scale_of(uint32_t slot) const noexcept {
+    return state_.stride == 0 ? 1.0f
+                              : state_.codes.get(slot >> CodeChunk::kShift)->scales[slot & (CodeChunk::kRows - 1)];
+  }
+
+  void scan_chunk(Worker& worker, size_t c) noexcept {
+    const RowChunk& chunk = *state_.rows.get(c);
+    Group group;
+    for (size_t w = 0; w < RowChunk::kWords; ++w) {
+      uint64_t bits = chunk.present[w];
+      if (request_.allow != nullptr) bits &= request_.allow[c * RowChunk::kWords + w];
+      const auto first = static_cast<uint32_t>(c * RowChunk::kRows + w * kWord);
+      while (bits != 0) {
+        // A run of wanted rows, and of those as many as lie one after another in memory.
+        const auto start = static_cast<uint32_t>(std::countr_zero(bits));
+        size_t length = static_cast<size_t>(std::countr_one(bits >> start));
+        length = std::min(length, kScanRows - group.count);
+        const uint32_t slot = first + start;
+        if (state_.stride == 0) {
+          const size_t chunk_rows = size_t{1} << state_.chunk_shift;
+          length = std::min(length, chunk_rows - (slot & (chunk_rows - 1)));
+        }
+        bits &= ~((length == kWord ? ~uint64_t{0} : (uint64_t{1} << length) - 1) << start);
+        append(group, slot, length);
+        if (group.count == kScanRows) scan_group(worker, group);
+      }
+    }
+    if (group.count > 0) scan_group(worker, group);
+  }
+
+  void append(Group& group, uint32_t slot, size_t length) const noexcept {
+    const char* code = static_cast<const char*>(code_of(slot));
+    const size_t step = state_.stride == 0 ? state_.dimension * sizeof(float) : state_.stride;
+    const void** codes = group.codes + group.count;
+    uint32_t* slots = group.slots + group.count;
+    for (size_t i = 0; i < length; ++i, code += step) {
+      codes[i] = code;
+      slots[i] = slot + static_cast<uint32_t>(i);
+    }
+    if (state_.storage == FINCH_STORAGE_I8) {
+      const float* scales = state_.codes.get(slot >> CodeChunk::kShift)->scales + (slot & (CodeChunk::kRows - 1));
+      std::copy_n(scales, length, group.scales + group.count);
+    }
+    group.count += length;
+  }
+
+  void scan_group(Worker& worker, Group& group) noexcept {
+    const size_t d = state_.dimension;
+    const ScanRows rows{group.codes, group.scales, group.count, worker.workspace.get(0)};
+    Survivor* out = worker.survivors.data();
+    for (size_t q = paneled_; q < count_; q += kFewQueries) {
+      const size_t n =
+          format_.few(rows, few_ + q * few_bytes_, std::min(kFewQueries, count_ - q), d, worker.lists.bars() + q, out);
+      for (size_t i = 0; i < n; ++i) worker.lists.add(q + out[i].query, out[i].score, group.slots[out[i].row]);
+    }
+    if (panels_ > 0) {
+      const ScanFormat& format = *worker.format;
+      if (format.widen != nullptr) {
+        const size_t step = format.wide_bytes(d);
+        char* wide = worker.wide.get(0);
+        for (size_t i = 0; i < group.count; ++i, wide += step) {
+          format.widen(group.codes[i], d, wide);
+          group.codes[i] = wide;
+        }
+      }
+      const size_t panels = &format == &format_ ? panels_ : exact_panels();
+      const size_t n = format.panels(rows, worker.packed, panels, d, worker.lists.bars(), out);
+      for (size_t i = 0; i < n; ++i) worker.lists.add(out[i].query, out[i].score, group.slots[out[i].row]);
+      worker.rows += group.count;
+      if (filtering_ && worker.format == &format_) reconsider(worker);
+    }
+    group.count = 0;
+  }
+
+  const ScanRequest& request_;
+  const State& state_;
+  const ScanFormat& format_;
+  const float* units_;
+  const size_t count_;
+  Scratch& scratch_;
+  size_t paneled_ = 0;  // queries in panels; the rest goes through `few`
+  size_t panels_ = 0;
+  size_t few_bytes_ = 0;
+  char* few_ = nullptr;
+  char* packed_ = nullptr;
+  uint32_t threads_ = 1;
+  float sum_bound_ = 0;
+  bool filtering_ = false;
+  char* exact_packed_ = nullptr;
+  std::once_flag exact_once_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace
+
+bool scan(const ScanRequest& request, const float* units, size_t count, TopK* tops) {
+  if (request.most == 0) return true;
+  thread_local Scratch scratch;
+  const size_t want = request.state.stride == 0 ? request.k : std::max(request.k, request.overfetch);
+  const size_t fit = std::max<size_t>(1, kListBytes / Shortlists::bytes_per_query(want, request.most));
+  const size_t tile = std::min(kPassQueries, fit);
+  for (size_t q = 0; q < count; q += tile) {
+    Pass pass(request, units + q * request.state.dimension, std::min(tile, count - q), want, &scratch);
+    if (!pass.run()) return false;
+    pass.finish(tops + q);
+  }
+  return true;
+}
+
+}  // namespace finch
