@@ -1,6 +1,8 @@
 // Builds and runs the C++ tests (GoogleTest) with what they need from node_modules.
-//   node scripts/native-tests.mjs [--sanitize address,undefined|thread] [--filter GTEST_FILTER]
-import { spawnSync } from 'node:child_process';
+//   node scripts/native-tests.mjs [--sanitize address,undefined|thread] [--filter GTEST_FILTER] [--every-isa] [--valgrind]
+// --every-isa: once for each instruction set that this machine has, TOOLFINCH_ISA naming it. --valgrind: under memcheck,
+// which knows no AVX-512, so with TOOLFINCH_ISA=avx2 (and with little patience without a --filter).
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -8,7 +10,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
-  options: { sanitize: { type: 'string' }, filter: { type: 'string' } },
+  options: {
+    sanitize: { type: 'string' },
+    filter: { type: 'string' },
+    'every-isa': { type: 'boolean', default: false },
+    valgrind: { type: 'boolean', default: false },
+  },
 });
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = path.join(
@@ -52,11 +59,21 @@ const runtime =
     'libonnxruntime.so.1',
   );
 if (!existsSync(runtime)) console.error(`without ${runtime} the tests of the runtime are skipped`);
-run(
-  path.join(folder, 'toolfinch_tests'),
-  values.filter === undefined ? [] : [`--gtest_filter=${values.filter}`],
-  {
-    ...(existsSync(runtime) ? { TOOLFINCH_ONNXRUNTIME: runtime } : {}),
-    LSAN_OPTIONS: `suppressions=${path.join(root, 'native/test/lsan.supp')}:print_suppressions=0`,
-  },
-);
+const program = path.join(folder, 'toolfinch_tests');
+const filter = values.filter === undefined ? [] : [`--gtest_filter=${values.filter}`];
+const env = {
+  ...(existsSync(runtime) ? { TOOLFINCH_ONNXRUNTIME: runtime } : {}),
+  LSAN_OPTIONS: `suppressions=${path.join(root, 'native/test/lsan.supp')}:print_suppressions=0`,
+};
+if (values.valgrind) {
+  const options = ['--error-exitcode=9', '--leak-check=full', '--errors-for-leak-kinds=definite'];
+  run('valgrind', [...options, '-q', program, ...filter], { ...env, TOOLFINCH_ISA: 'avx2' });
+} else if (values['every-isa']) {
+  const listed = execFileSync(path.join(folder, 'toolfinch_stress'), ['--levels']).toString();
+  for (const level of listed.trim().split('\n')) {
+    console.log(`\nTOOLFINCH_ISA=${level}`);
+    run(program, [...filter, '--gtest_brief=1'], { ...env, TOOLFINCH_ISA: level });
+  }
+} else {
+  run(program, filter, env);
+}

@@ -114,7 +114,9 @@ class Pass final : public CanonicalScore {
                          sum_bound_ + (filtering_ ? format_.rounding : 0.0f));
       worker.survivors.resize(kScanRows * std::max(lanes, kFewQueries));
       if (panels_ == 0) continue;
-      if (format_.widen != nullptr) worker.wide.get(kScanRows * format_.wide_bytes(d));
+      for (const ScanFormat* format : {&format_, filtering_ ? &exact_format() : &format_}) {
+        if (format->widen != nullptr) worker.wide.get(kScanRows * format->wide_bytes(d));
+      }
       if (format_.workspace_bytes != nullptr) worker.workspace.get(format_.workspace_bytes(d));
     }
   }
@@ -175,10 +177,10 @@ class Pass final : public CanonicalScore {
     size_t count = 0;
   };
 
-  const ScanFormat& exact_format() const noexcept { return kernels().scan_format(FINCH_STORAGE_F32); }
+  const ScanFormat& exact_format() const noexcept { return kernels().scan_format(state_.storage); }
   size_t exact_panels() const noexcept { return (paneled_ + exact_format().panel - 1) / exact_format().panel; }
 
-  // Packs float32 panels when the first worker needs them.
+  // Packs the exact format's panels when the first worker needs them.
   const char* exact_packed() noexcept {
     std::call_once(exact_once_, [this] {
       const ScanFormat& format = exact_format();
@@ -192,7 +194,7 @@ class Pass final : public CanonicalScore {
     return exact_packed_;
   }
 
-  // Where too much passes the filter, float32 panels cost less.
+  // Where too much passes the filter, exact panels cost less.
   void reconsider(Worker& worker) noexcept {
     const double spared = static_cast<double>(worker.rows) * static_cast<double>(count_);
     if (static_cast<double>(worker.lists.pruning_cost()) <= kFilterFails * spared + 1e4) return;
@@ -203,8 +205,8 @@ class Pass final : public CanonicalScore {
 
   static const ScanFormat& choose_format(finch_storage storage, size_t count) noexcept {
     const Kernels& kernel = kernels();
-    const ScanFormat* filter = kernel.filter_f32;
-    if (storage == FINCH_STORAGE_F32 && filter != nullptr && count > filter->most_few) return *filter;
+    const ScanFormat* filter = kernel.filter[storage];
+    if (filter != nullptr && count > filter->most_few) return *filter;
     return kernel.scan_format(storage);
   }
 

@@ -19,8 +19,8 @@ struct Kernels {
   // scan, by finch_storage.
   const ScanFormat* scan[4];
   const ScanFormat& scan_format(finch_storage storage) const noexcept { return *scan[storage]; }
-  // float32 rows, quicker than scan's `panels` and less exact (ScanFormat::rounding); null where there is none.
-  const ScanFormat* filter_f32 = nullptr;
+  // The same rows with `panels` that are quicker and less exact (ScanFormat::rounding); null where there is none.
+  const ScanFormat* filter[4] = {};
 
   // dot: sum a_i b_i.
   float (*dot)(const float* a, const float* b, size_t d);

@@ -37,10 +37,10 @@ namespace finch {
 namespace {
 
 // A table: the families of one instruction set, and the scan formats, of which an extension may bring its own.
-#define FINCH_TABLE(name, isa, bf16, i8)                                                                   \
-  Kernels {                                                                                                \
-    name, {&isa::scan.f32, &bf16, &isa::scan.f16, &i8}, nullptr, isa::dot, isa::gap_rows, isa::arm_scores, \
-        isa::arm_invert, isa::arm_update, isa::square_sum, isa::scale                                      \
+#define FINCH_TABLE(name, isa, bf16, i8)                                                                               \
+  Kernels {                                                                                                            \
+    name, {&isa::scan.f32, &bf16, &isa::scan.f16, &i8}, {}, isa::dot, isa::gap_rows, isa::arm_scores, isa::arm_invert, \
+        isa::arm_update, isa::square_sum, isa::scale                                                                   \
   }
 
 constexpr Kernels kPortable = FINCH_TABLE("portable", portable, portable::scan.bf16, portable::scan.i8);
@@ -183,7 +183,8 @@ struct Resolution {
       tiles.name = "amx";
       tiles.scan[FINCH_STORAGE_BF16] = &amx::scan_bf16();
       tiles.scan[FINCH_STORAGE_I8] = &amx::scan_i8();
-      tiles.filter_f32 = &amx::filter_f32();
+      tiles.filter[FINCH_STORAGE_F32] = &amx::filter_f32();
+      tiles.filter[FINCH_STORAGE_F16] = &amx::filter_f16();
       add(&tiles);
     }
 #elif FINCH_ARM

@@ -256,16 +256,15 @@ struct Case {
   std::string name;
 };
 
-// Every format of every table, and the quicker one for float32 rows where there is one.
+// Every format of every table, and its filter where there is one.
 std::vector<Case> cases() {
   constexpr const char* kNames[] = {"f32", "bf16", "f16", "i8"};
   std::vector<Case> out;
   for (const finch::Kernels* table : finch::available_kernels()) {
     for (const auto storage : {FINCH_STORAGE_F32, FINCH_STORAGE_BF16, FINCH_STORAGE_F16, FINCH_STORAGE_I8}) {
-      out.push_back({table, storage, &table->scan_format(storage), std::string(table->name) + "_" + kNames[storage]});
-    }
-    if (table->filter_f32 != nullptr) {
-      out.push_back({table, FINCH_STORAGE_F32, table->filter_f32, std::string(table->name) + "_filter"});
+      const std::string name = std::string(table->name) + "_" + kNames[storage];
+      out.push_back({table, storage, &table->scan_format(storage), name});
+      if (table->filter[storage] != nullptr) out.push_back({table, storage, table->filter[storage], name + "_filter"});
     }
   }
   return out;

@@ -101,7 +101,8 @@ describe('worker threads', () => {
       const found = await addon.search(snapshot, vectors.subarray(0, 16), { k: 1 });
       expect(found.keys[0]).toBe(1);
     }
-    rmSync(folder, { recursive: true, force: true });
+    // A save of a worker that is gone may still be finishing.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   });
 
   test('a worker that alone had loaded it may end amid calls', async () => {

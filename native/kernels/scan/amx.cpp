@@ -212,21 +212,31 @@ size_t workspace_bytes(size_t d) {
   return 2 * kTile * steps_of<Format>(d) * kTileBytes;
 }
 
-// A float32 row in bf16. Rows an odd number of cache lines apart lie in different sets of the first cache.
+inline __m512i to_bf16(__m512 low, __m512 high) { return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)); }
+
+// A row in bf16. Rows an odd number of cache lines apart lie in different sets of the first cache.
 size_t narrow_bytes(size_t d) { return (steps_of<Bf16>(d) | 1) * kTileBytes; }
-void narrow(const void* row, size_t d, void* out) {
+void narrow_f32(const void* row, size_t d, void* out) {
   const auto* x = static_cast<const float*>(row);
   auto* codes = static_cast<uint16_t*>(out);
   size_t i = 0;
   for (; i + 32 <= d; i += 32) {
-    _mm512_store_si512(
-        codes + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + i + 16), _mm512_loadu_ps(x + i))));
+    _mm512_store_si512(codes + i, to_bf16(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16)));
   }
   if (i == d) return;
   const size_t left = d - i;
   const __m512 low = _mm512_maskz_loadu_ps(first_lanes(left < 16 ? left : 16), x + i);
   const __m512 high = left > 16 ? _mm512_maskz_loadu_ps(first_lanes(left - 16), x + i + 16) : _mm512_setzero_ps();
-  _mm512_store_si512(codes + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+  _mm512_store_si512(codes + i, to_bf16(low, high));
+}
+// Codes are filled up with zeros to whole steps.
+void narrow_f16(const void* row, size_t d, void* out) {
+  const auto* x = static_cast<const uint16_t*>(row);
+  auto* codes = static_cast<uint16_t*>(out);
+  const auto load = [&](size_t i) {
+    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(x + i)));
+  };
+  for (size_t i = 0; i < d; i += 32) _mm512_store_si512(codes + i, to_bf16(load(i), load(i + 16)));
 }
 
 // `few` of another file, panels of this one.
@@ -244,6 +254,18 @@ ScanFormat with_tiles(const ScanFormat& other) {
   return format;
 }
 
+ScanFormat filter(const ScanFormat& exact, size_t most_few, void (*narrow)(const void*, size_t, void*)) {
+  ScanFormat format = with_tiles<Bf16>(exact);
+  format.most_few = most_few;
+  format.wide_bytes = narrow_bytes;
+  format.widen = narrow;
+  // Rounding to nearest, with a significand of 8 bits, changes a number by at most u / (1 + u) of itself, u = 2^-8, so
+  // row and query each by a vector of at most that length: |q r - q' r'| <= |q| |r - r'| + |q - q'| |r'| < 2 u for unit
+  // vectors, and for a row that rounding to half precision made longer by at most 2^-11.
+  format.rounding = 0x1.004p-7f;
+  return format;
+}
+
 }  // namespace
 
 namespace amx {
@@ -258,16 +280,11 @@ const ScanFormat& scan_i8() {
 }
 
 const ScanFormat& filter_f32() {
-  static const ScanFormat format = [] {
-    ScanFormat made = with_tiles<Bf16>(avx512::scan.f32);
-    made.most_few = 3;
-    made.wide_bytes = narrow_bytes;
-    made.widen = narrow;
-    // Rounding to nearest, with a significand of 8 bits, changes a number by at most u / (1 + u) of itself, u = 2^-8,
-    // so row and query each by a vector of at most that length: |q r - q' r'| <= |q| |r - r'| + |q - q'| |r'| < 2 u.
-    made.rounding = 0x1p-7f;
-    return made;
-  }();
+  static const ScanFormat format = filter(avx512::scan.f32, 3, narrow_f32);
+  return format;
+}
+const ScanFormat& filter_f16() {
+  static const ScanFormat format = filter(avx512::scan.f16, 1, narrow_f16);
   return format;
 }
 

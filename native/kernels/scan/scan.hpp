@@ -94,6 +94,7 @@ namespace amx {
 const ScanFormat& scan_bf16();
 const ScanFormat& scan_i8();
 const ScanFormat& filter_f32();
+const ScanFormat& filter_f16();
 }  // namespace amx
 namespace neondot {
 extern const ScanFormat scan_i8;

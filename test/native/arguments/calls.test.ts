@@ -33,6 +33,7 @@ describe('any call', () => {
       'poolThreads',
       'cancelCreate',
       'sharedCount',
+      'cutRuleCreate',
     ]);
     for (const [name, call] of Object.entries(loose)) {
       // It takes none either, but ends encoding in this process: test/native/exit.test.ts runs it.
