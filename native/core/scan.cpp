@@ -20,6 +20,8 @@ constexpr size_t kWord = 64;
 // Queries of one pass over the rows: as many panels as stay in the second cache beside a group of rows (256 x 1,024
 // float32 are 1 MiB).
 constexpr size_t kPassQueries = 256;
+// Queries that are prepared, or finished, by one thread at a time.
+constexpr size_t kItemQueries = 16;
 // A filter has failed when this share of the scores it spares had to be computed after all (see pruning_cost).
 constexpr double kFilterFails = 1.0 / 16;
 // What one pass may take for its lists.
@@ -91,13 +93,7 @@ class Pass final : public CanonicalScore {
     panels_ = (paneled_ + format_.panel - 1) / format_.panel;
     few_bytes_ = format_.few_bytes(d);
     few_ = scratch_.few.get(count_ * few_bytes_);
-    for (size_t q = 0; q < count_; ++q) format_.prepare(units_ + q * d, d, few_ + q * few_bytes_);
-    const size_t panel_bytes = format_.panel_bytes(d);
-    packed_ = scratch_.panels.get(panels_ * panel_bytes);
-    for (size_t p = 0; p < panels_; ++p) {
-      const size_t first = p * format_.panel;
-      format_.pack(units_ + first * d, std::min(format_.panel, paneled_ - first), d, packed_ + p * panel_bytes);
-    }
+    packed_ = scratch_.panels.get(panels_ * format_.panel_bytes(d));
     threads_ = choose_threads();
     if (scratch_.workers.size() < threads_) scratch_.workers.resize(threads_);
     sum_bound_ = state_.storage == FINCH_STORAGE_I8 ? 0.0f : scan_error_bound(d);
@@ -123,41 +119,32 @@ class Pass final : public CanonicalScore {
 
   // False when cancelled.
   bool run() noexcept {
-    parallel_for(
-        state_.rows.size(), threads_,
-        [](void* self, uint32_t worker, size_t chunk) {
-          auto& pass = *static_cast<Pass*>(self);
-          if (pass.stopped_.load(std::memory_order_relaxed)) return;
-          if (cancelled(pass.request_.cancel)) {
-            pass.stopped_.store(true, std::memory_order_relaxed);
-          } else {
-            pass.scan_chunk(pass.scratch_.workers[worker], chunk);
-          }
-        },
-        this);
+    share(queries_items() + panels_, [](Pass& pass, uint32_t, size_t item) { pass.prepare(item); });
+    for (std::atomic<float>& bar : bars_) bar.store(-std::numeric_limits<float>::infinity(), std::memory_order_relaxed);
+    share(state_.rows.size(), [](Pass& pass, uint32_t worker, size_t chunk) {
+      if (pass.stopped_.load(std::memory_order_relaxed)) return;
+      if (cancelled(pass.request_.cancel)) {
+        pass.stopped_.store(true, std::memory_order_relaxed);
+      } else {
+        pass.scan_chunk(pass.scratch_.workers[worker], chunk);
+      }
+    });
     return !stopped_.load(std::memory_order_relaxed);
   }
 
   void finish(TopK* tops) noexcept {
-    Shortlists& lists = scratch_.workers[0].lists;
-    float bound = lists.bound();
+    // Lists of a smaller bound hold fewer rows: all get the smallest.
+    float bound = scratch_.workers[0].lists.bound();
     for (uint32_t w = 1; w < threads_; ++w) bound = std::min(bound, scratch_.workers[w].lists.bound());
     for (uint32_t w = 0; w < threads_; ++w) {
-      Shortlists& other = scratch_.workers[w].lists;
-      if (other.bound() > bound) other.tighten(bound);
-      if (w > 0) lists.take_from(other);
+      Shortlists& lists = scratch_.workers[w].lists;
+      if (lists.bound() > bound) lists.tighten(bound);
     }
-    const Kernels& kernel = kernels();
-    for (size_t q = 0; q < count_; ++q) {
-      const uint32_t* slots = nullptr;
-      const size_t found = lists.finish(q, &slots);
-      const float* unit = units_ + q * state_.dimension;
-      for (size_t i = 0; i < found; ++i) {
-        if (i + 4 < found) prefetch(state_.vector(slots[i + 4]));
-        tops[q].push(kernel.dot(unit, state_.vector(slots[i]), state_.dimension),
-                     state_.chunk_of(slots[i]).keys[State::row_of(slots[i])]);
-      }
-    }
+    tops_ = tops;
+    share(queries_items(), [](Pass& pass, uint32_t worker, size_t item) {
+      const size_t end = std::min(pass.count_, (item + 1) * kItemQueries);
+      for (size_t q = item * kItemQueries; q < end; ++q) pass.finish_query(pass.scratch_.workers[worker].lists, q);
+    });
   }
 
   float operator()(size_t query, uint32_t slot) const noexcept override {
@@ -176,6 +163,43 @@ class Pass final : public CanonicalScore {
     uint32_t slots[kScanRows];
     size_t count = 0;
   };
+
+  // body(pass, worker, item) for each item, on as many threads as the pass has.
+  template <typename Body>
+  void share(size_t items, Body) noexcept {
+    parallel_for(
+        items, threads_,
+        [](void* self, uint32_t worker, size_t item) { Body()(*static_cast<Pass*>(self), worker, item); }, this);
+  }
+
+  size_t queries_items() const noexcept { return (count_ + kItemQueries - 1) / kItemQueries; }
+
+  void prepare(size_t item) noexcept {
+    const size_t d = state_.dimension;
+    if (item < panels_) {
+      const size_t first = item * format_.panel;
+      format_.pack(units_ + first * d, std::min(format_.panel, paneled_ - first), d,
+                   packed_ + item * format_.panel_bytes(d));
+      return;
+    }
+    const size_t first = (item - panels_) * kItemQueries;
+    const size_t end = std::min(count_, first + kItemQueries);
+    for (size_t q = first; q < end; ++q) format_.prepare(units_ + q * d, d, few_ + q * few_bytes_);
+  }
+
+  void finish_query(Shortlists& workspace, size_t q) noexcept {
+    Shortlists& lists = scratch_.workers[0].lists;
+    for (uint32_t w = 1; w < threads_; ++w) lists.take_from(scratch_.workers[w].lists, q, &workspace);
+    const uint32_t* slots = nullptr;
+    const size_t found = lists.finish(q, &workspace, &slots);
+    const float* unit = units_ + q * state_.dimension;
+    const Kernels& kernel = kernels();
+    for (size_t i = 0; i < found; ++i) {
+      if (i + 4 < found) prefetch(state_.vector(slots[i + 4]));
+      tops_[q].push(kernel.dot(unit, state_.vector(slots[i]), state_.dimension),
+                    state_.chunk_of(slots[i]).keys[State::row_of(slots[i])]);
+    }
+  }
 
   const ScanFormat& exact_format() const noexcept { return kernels().scan_format(state_.storage); }
   size_t exact_panels() const noexcept { return (paneled_ + exact_format().panel - 1) / exact_format().panel; }
@@ -229,6 +253,7 @@ class Pass final : public CanonicalScore {
 
   void scan_chunk(Worker& worker, size_t c) noexcept {
     const RowChunk& chunk = *state_.rows.get(c);
+    if (threads_ > 1) worker.lists.share_bars(bars_);
     Group group;
     for (size_t w = 0; w < RowChunk::kWords; ++w) {
       uint64_t bits = chunk.present[w];
@@ -313,6 +338,8 @@ class Pass final : public CanonicalScore {
   char* exact_packed_ = nullptr;
   std::once_flag exact_once_;
   std::atomic<bool> stopped_{false};
+  std::atomic<float> bars_[kPassQueries];  // the best of all workers'
+  TopK* tops_ = nullptr;
 };
 
 }  // namespace

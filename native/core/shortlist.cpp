@@ -103,11 +103,12 @@ void Shortlists::drop_hopeless(size_t query) noexcept {
   size = kept;
 }
 
-void Shortlists::choose(size_t query, bool all) noexcept {
+size_t Shortlists::choose(size_t query, bool all, std::vector<Contender>* workspace) noexcept {
+  std::vector<Contender>& contenders = *workspace;
   float* const scores = scores_.data() + query * capacity_;
   uint32_t* const slots = slots_.data() + query * capacity_;
   uint32_t& size = sizes_[query];
-  if (size <= want_ && !all) return;
+  if (size <= want_ && !all) return 0;
   // A row that is ahead of the `want`-th by more than twice the bound is in, whoever else is.
   const float wanted = all || size <= want_ ? kInfinity : kth_largest(scores, size, want_);
   const float certain = wanted + 2 * bound_;
@@ -118,51 +119,69 @@ void Shortlists::choose(size_t query, bool all) noexcept {
       scores[kept] = scores[i];
       slots[kept++] = slots[i];
     } else {
-      contenders_[open++] = {0.0f, scores[i], slots[i]};
+      contenders[open++] = {0.0f, scores[i], slots[i]};
     }
   }
   for (size_t i = 0; i < open; ++i) {
-    contenders_[i].canonical = (*canonical_)(query, contenders_[i].slot);
+    contenders[i].canonical = (*canonical_)(query, contenders[i].slot);
   }
-  pruning_cost_ += open;
   const size_t places = std::min<size_t>(want_ - kept, open);
   if (places < open) {
-    std::nth_element(contenders_.begin(), contenders_.begin() + static_cast<ptrdiff_t>(places),
-                     contenders_.begin() + static_cast<ptrdiff_t>(open),
+    std::nth_element(contenders.begin(), contenders.begin() + static_cast<ptrdiff_t>(places),
+                     contenders.begin() + static_cast<ptrdiff_t>(open),
                      [&](const Contender& a, const Contender& b) { return ahead(a, b); });
   }
   float last = kInfinity;
   for (size_t i = 0; i < places; ++i) {
-    last = std::min(last, contenders_[i].canonical);
-    scores[kept] = all ? contenders_[i].canonical : contenders_[i].scanned;
-    slots[kept++] = contenders_[i].slot;
+    last = std::min(last, contenders[i].canonical);
+    scores[kept] = all ? contenders[i].canonical : contenders[i].scanned;
+    slots[kept++] = contenders[i].slot;
   }
   size = kept;
   // The `want`-th canonical score is a contender's or, of the certain ones, at least wanted + bound.
   if (size == want_ && places > 0) bars_[query] = std::max(bars_[query], std::min(last, wanted + bound_) - bound_);
+  return open;
 }
 
-void Shortlists::prune(size_t query) noexcept {
+void Shortlists::prune(size_t query, std::vector<Contender>* contenders) noexcept {
   drop_hopeless(query);
   // Many ties, or as good as: their canonical scores and keys decide.
-  if (sizes_[query] > capacity_ - kRoom / 2) choose(query, false);
-}
-
-void Shortlists::tighten(float bound) noexcept {
-  for (size_t query = 0; query < sizes_.size(); ++query) choose(query, true);
-  bound_ = bound;
-}
-
-void Shortlists::take_from(const Shortlists& other) noexcept {
-  for (size_t query = 0; query < sizes_.size(); ++query) {
-    const size_t first = query * other.capacity_;
-    for (uint32_t i = 0; i < other.sizes_[query]; ++i) add(query, other.scores_[first + i], other.slots_[first + i]);
+  if (sizes_[query] > capacity_ - kRoom / 2) {
+    const size_t scored = choose(query, false, contenders);
+    if (contenders == &contenders_) pruning_cost_ += scored;
   }
 }
 
-size_t Shortlists::finish(size_t query, const uint32_t** slots) noexcept {
+void Shortlists::tighten(float bound) noexcept {
+  for (size_t query = 0; query < sizes_.size(); ++query) choose(query, true, &contenders_);
+  bound_ = bound;
+}
+
+void Shortlists::share_bars(std::atomic<float>* bars) noexcept {
+  for (size_t query = 0; query < sizes_.size(); ++query) {
+    float shared = bars[query].load(std::memory_order_relaxed);
+    while (shared < bars_[query] &&
+           !bars[query].compare_exchange_weak(shared, bars_[query], std::memory_order_relaxed)) {
+    }
+    bars_[query] = std::max(bars_[query], shared);
+  }
+}
+
+void Shortlists::take_from(const Shortlists& other, size_t query, Shortlists* workspace) noexcept {
+  const size_t from = query * other.capacity_;
+  for (uint32_t i = 0; i < other.sizes_[query]; ++i) {
+    const float score = other.scores_[from + i];
+    if (score < bars_[query]) continue;
+    const size_t at = query * capacity_ + sizes_[query];
+    scores_[at] = score;
+    slots_[at] = other.slots_[from + i];
+    if (++sizes_[query] == capacity_) prune(query, &workspace->contenders_);
+  }
+}
+
+size_t Shortlists::finish(size_t query, Shortlists* workspace, const uint32_t** slots) noexcept {
   drop_hopeless(query);
-  choose(query, false);
+  choose(query, false, &workspace->contenders_);
   *slots = slots_.data() + query * capacity_;
   return sizes_[query];
 }

@@ -6,6 +6,7 @@
 // number of threads, the batch or the order of rows. Ties go to the lower key.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -38,32 +39,35 @@ class Shortlists {
     const size_t at = query * capacity_ + size;
     scores_[at] = score;
     slots_[at] = slot;
-    if (++size == capacity_) prune(query);
+    if (++size == capacity_) prune(query, &contenders_);
   }
-  void take_from(const Shortlists& other) noexcept;
+  // Raises the bars to those of others that scan other rows for the same queries, and theirs to these.
+  void share_bars(std::atomic<float>* bars) noexcept;
   // From here on the scan's scores are within `bound`, a smaller one.
   void tighten(float bound) noexcept;
   float bound() const noexcept { return bound_; }
   // How many canonical scores pruning has cost so far.
   uint64_t pruning_cost() const noexcept { return pruning_cost_; }
 
+  // After the scan. Different queries may be finished by different threads at once, each with a `workspace` that is
+  // nobody else's meanwhile (any lists after the same reset).
+  void take_from(const Shortlists& other, size_t query, Shortlists* workspace) noexcept;
   // The rows of the `want` best canonical scores, or of all there are, in no order. Returns how many.
-  size_t finish(size_t query, const uint32_t** slots) noexcept;
+  size_t finish(size_t query, Shortlists* workspace, const uint32_t** slots) noexcept;
 
  private:
   static size_t capacity_for(size_t want, uint64_t most) noexcept;
-  // Keeps those that the bar of the `want`-th by the scan's score lets through.
-  void drop_hopeless(size_t query) noexcept;
-  // Keeps the `want` best by canonical score. Only those too near to the `want`-th to tell are scored, unless `all`:
-  // then every score left is canonical.
-  void choose(size_t query, bool all) noexcept;
-  void prune(size_t query) noexcept;
-
   struct Contender {
     float canonical;
     float scanned;
     uint32_t slot;
   };
+  // Keeps those that the bar of the `want`-th by the scan's score lets through.
+  void drop_hopeless(size_t query) noexcept;
+  // Keeps the `want` best by canonical score. Only those too near to the `want`-th to tell are scored, unless `all`:
+  // then every score left is canonical. Returns how many were scored.
+  size_t choose(size_t query, bool all, std::vector<Contender>* contenders) noexcept;
+  void prune(size_t query, std::vector<Contender>* contenders) noexcept;
   bool ahead(const Contender& a, const Contender& b) const noexcept;
 
   const State* state_ = nullptr;

@@ -34,9 +34,9 @@ TEST_P(ScanFilter, BatchesAnswerAsSingleQueriesDo) {
     std::vector<uint32_t> counts(kQueries);
     for (const uint32_t threads : {1u, 3u}) {
       options.threads = threads;
-      ASSERT_EQ(finch_search(snapshot.get(), queries.data(), kQueries, &options, keys.data(), scores.data(),
-                             counts.data()),
-                FINCH_OK);
+      ASSERT_EQ(
+          finch_search(snapshot.get(), queries.data(), kQueries, &options, keys.data(), scores.data(), counts.data()),
+          FINCH_OK);
       for (size_t q = 0; q < kQueries; ++q) {
         uint32_t count = 0;
         ASSERT_EQ(finch_search(snapshot.get(), queries.data() + q * kDimension, 1, &options, alone.data(), score.data(),

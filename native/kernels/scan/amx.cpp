@@ -12,7 +12,7 @@ constexpr size_t kTile = 16;       // rows, or queries, of one tile
 constexpr size_t kTileBytes = 64;  // of each row
 constexpr size_t kTileWords = kTileBytes / sizeof(uint32_t);
 constexpr size_t kPanel = 2 * kTile;
-constexpr size_t kPackedRow = kPanel * sizeof(uint32_t);
+constexpr size_t kStepBytes = kTile * kTileBytes;  // one tile of queries
 
 struct alignas(64) TileConfig {
   uint8_t palette = 1;
@@ -26,13 +26,13 @@ static_assert(sizeof(TileConfig) == 64);
 struct Bf16 {
   static constexpr size_t kPerWord = 2, kHeader = 0;
   static void pack(const float* queries, size_t count, size_t d, void* out) {
-    pack_words<PackBf16>(queries, count, d, kPanel, static_cast<uint32_t*>(out));
+    pack_words<PackBf16>(queries, count, d, kTile, static_cast<uint32_t*>(out));
   }
 };
 struct I8 {
-  static constexpr size_t kPerWord = 4, kHeader = kPanel * sizeof(int32_t);
+  static constexpr size_t kPerWord = 4, kHeader = kTile * sizeof(int32_t);
   static void pack(const float* queries, size_t count, size_t d, void* out) {
-    pack_i8<int8_t>(queries, count, d, kPanel, out);
+    pack_i8<int8_t>(queries, count, d, kTile, out);
   }
 };
 
@@ -40,21 +40,28 @@ template <typename Format>
 size_t steps_of(size_t d) {
   return (d + kTileWords * Format::kPerWord - 1) / (kTileWords * Format::kPerWord);
 }
+// A panel is two halves of 16 queries: a header, then a tile for each step.
+template <typename Format>
+size_t half_bytes(size_t d) {
+  return Format::kHeader + steps_of<Format>(d) * kStepBytes;
+}
 template <typename Format>
 size_t panel_bytes(size_t d) {
-  return Format::kHeader + steps_of<Format>(d) * kTileWords * kPackedRow;
+  return 2 * half_bytes<Format>(d);
 }
 template <typename Format>
 void pack(const float* queries, size_t count, size_t d, void* out) {
-  const size_t words = (d + Format::kPerWord - 1) / Format::kPerWord;
-  char* end = static_cast<char*>(out) + Format::kHeader + words * kPackedRow;
-  std::memset(end, 0, static_cast<char*>(out) + panel_bytes<Format>(d) - end);
-  Format::pack(queries, count, d, out);
+  std::memset(out, 0, panel_bytes<Format>(d));
+  const size_t first = count < kTile ? count : kTile;
+  Format::pack(queries, first, d, out);
+  if (count > first) {
+    Format::pack(queries + first * d, count - first, d, static_cast<char*>(out) + half_bytes<Format>(d));
+  }
 }
 
 // Tiles 0 to 3 are sums (two of rows x two of queries), 4 and 5 rows, 6 and 7 queries.
 template <typename Format>
-inline void clear(const char* panel, bool rows2, bool queries2) {
+inline void clear(const char* half0, const char* half1, bool rows2, bool queries2) {
   if constexpr (Format::kHeader == 0) {
     _tile_zero(0);
     if (queries2) _tile_zero(1);
@@ -62,10 +69,10 @@ inline void clear(const char* panel, bool rows2, bool queries2) {
     if (rows2 && queries2) _tile_zero(3);
   } else {
     // Stride 0: each row of sums begins with its query's start.
-    _tile_loadd(0, panel, 0);
-    if (queries2) _tile_loadd(1, panel + kTileBytes, 0);
-    if (rows2) _tile_loadd(2, panel, 0);
-    if (rows2 && queries2) _tile_loadd(3, panel + kTileBytes, 0);
+    _tile_loadd(0, half0, 0);
+    if (queries2) _tile_loadd(1, half1, 0);
+    if (rows2) _tile_loadd(2, half0, 0);
+    if (rows2 && queries2) _tile_loadd(3, half1, 0);
   }
 }
 
@@ -155,28 +162,30 @@ size_t run(const ScanRows& rows, const void* packed, size_t panels, size_t d, co
       // Bars that nothing reaches: lanes without a query, or queries that want no more.
       const bool queries2 =
           _mm512_cmp_ps_mask(_mm512_loadu_ps(bars + query + kTile), _mm512_set1_ps(__builtin_inff()), _CMP_LT_OQ) != 0;
-      clear<Format>(panel, rows2, queries2);
-      const char* words = panel + Format::kHeader;
+      const char* const half1 = panel + half_bytes<Format>(d);
+      clear<Format>(panel, half1, rows2, queries2);
+      const char* y0 = panel + Format::kHeader;
+      const char* y1 = half1 + Format::kHeader;
       const char* x0 = a0.data;
       const char* x1 = a1.data;
       if (rows2 && queries2) {
-        for (size_t s = 0; s < steps; ++s, words += kTileWords * kPackedRow, x0 += a0.tile_step, x1 += a1.tile_step) {
+        for (size_t s = 0; s < steps; ++s, y0 += kStepBytes, y1 += kStepBytes, x0 += a0.tile_step, x1 += a1.tile_step) {
           _tile_loadd(4, x0, a0.row_step);
-          _tile_loadd(6, words, kPackedRow);
+          _tile_loadd(6, y0, kTileBytes);
           FINCH_MULTIPLY(0, 4, 6)
-          _tile_loadd(7, words + kTileBytes, kPackedRow);
+          _tile_loadd(7, y1, kTileBytes);
           FINCH_MULTIPLY(1, 4, 7)
           _tile_loadd(5, x1, a1.row_step);
           FINCH_MULTIPLY(2, 5, 6)
           FINCH_MULTIPLY(3, 5, 7)
         }
       } else {
-        for (size_t s = 0; s < steps; ++s, words += kTileWords * kPackedRow, x0 += a0.tile_step, x1 += a1.tile_step) {
+        for (size_t s = 0; s < steps; ++s, y0 += kStepBytes, y1 += kStepBytes, x0 += a0.tile_step, x1 += a1.tile_step) {
           _tile_loadd(4, x0, a0.row_step);
-          _tile_loadd(6, words, kPackedRow);
+          _tile_loadd(6, y0, kTileBytes);
           FINCH_MULTIPLY(0, 4, 6)
           if (queries2) {
-            _tile_loadd(7, words + kTileBytes, kPackedRow);
+            _tile_loadd(7, y1, kTileBytes);
             FINCH_MULTIPLY(1, 4, 7)
           }
           if (rows2) {
@@ -280,7 +289,7 @@ const ScanFormat& scan_i8() {
 }
 
 const ScanFormat& filter_f32() {
-  static const ScanFormat format = filter(avx512::scan.f32, 3, narrow_f32);
+  static const ScanFormat format = filter(avx512::scan.f32, kFewQueries, narrow_f32);
   return format;
 }
 const ScanFormat& filter_f16() {

@@ -67,6 +67,7 @@ struct FewTiles {
 
 struct LoadF32 {
   static constexpr bool kPadded = false;
+  static constexpr size_t kCodeBytes = 4;
   static __m256 load(const void* row, size_t i) { return _mm256_loadu_ps(static_cast<const float*>(row) + i); }
   static __m256 load_tail(const void* row, size_t i, size_t lanes) {
     return load_part(static_cast<const float*>(row) + i, lanes);
@@ -74,6 +75,7 @@ struct LoadF32 {
 };
 struct LoadBf16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static __m256 load(const void* row, size_t i) {
     const __m128i codes = _mm_load_si128(reinterpret_cast<const __m128i*>(static_cast<const uint16_t*>(row) + i));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16));
@@ -82,6 +84,7 @@ struct LoadBf16 {
 };
 struct LoadF16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static __m256 load(const void* row, size_t i) {
     return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(static_cast<const uint16_t*>(row) + i)));
   }
@@ -92,6 +95,7 @@ template <typename Load>
 struct FewFloat : FewTiles {
   static constexpr size_t kStep = 8;
   static constexpr bool kPadded = Load::kPadded;
+  static constexpr size_t kCodeBytes = Load::kCodeBytes;
   using Row = __m256;
   using Query = __m256;
   using Accumulator = __m256;
@@ -126,7 +130,7 @@ inline __m256i multiply_add_i16(__m256i sum, __m256i row, __m256i query) {
 }
 
 struct FewI8 : FewTiles {
-  static constexpr size_t kStep = 16;
+  static constexpr size_t kStep = 16, kCodeBytes = 1;
   static constexpr bool kPadded = true;
   using Row = __m256i;
   using Query = __m256i;

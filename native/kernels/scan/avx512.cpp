@@ -8,6 +8,7 @@ namespace {
 
 struct LoadF32 {
   static constexpr bool kPadded = false;
+  static constexpr size_t kCodeBytes = 4;
   static __m512 load(const void* row, size_t i) { return _mm512_loadu_ps(static_cast<const float*>(row) + i); }
   static __m512 load_tail(const void* row, size_t i, size_t lanes) {
     return _mm512_maskz_loadu_ps(first_lanes(lanes), static_cast<const float*>(row) + i);
@@ -15,6 +16,7 @@ struct LoadF32 {
 };
 struct LoadBf16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static __m512 load(const void* row, size_t i) {
     const __m256i codes = _mm256_load_si256(reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(row) + i));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(codes), 16));
@@ -23,6 +25,7 @@ struct LoadBf16 {
 };
 struct LoadF16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static __m512 load(const void* row, size_t i) {
     return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(row) + i)));
   }

@@ -86,7 +86,7 @@ inline __mmask16 first_lanes(size_t n) { return static_cast<__mmask16>(0xFFFFu >
 // --- few: float32 arithmetic, rows of any format that widens to it ---------------------------------------------------
 template <typename Load>
 struct FewFloat {
-  static constexpr size_t kStep = 16, kChains = 4;
+  static constexpr size_t kStep = 16, kChains = 4, kCodeBytes = Load::kCodeBytes;
   static constexpr size_t kRowsOf1 = 4, kRowsOf2 = 8, kRowsOf4 = 6, kRowsOf8 = 3;
   static constexpr bool kPadded = Load::kPadded;
   using Row = __m512;
@@ -120,7 +120,7 @@ struct FewFloat {
 // ----------------------------------------------------------------------------------------------------
 template <typename Op>
 struct FewInteger {
-  static constexpr size_t kStep = Op::kStep, kChains = 4;
+  static constexpr size_t kStep = Op::kStep, kChains = 4, kCodeBytes = 1;
   static constexpr size_t kRowsOf1 = 4, kRowsOf2 = 8, kRowsOf4 = 6, kRowsOf8 = 3;
   static constexpr bool kPadded = true;
   using Row = __m512i;

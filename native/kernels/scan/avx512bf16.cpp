@@ -12,7 +12,7 @@ inline __m512 multiply_add_pairs(__m512 sum, __m512i row, __m512i query) {
 }
 
 struct Few {
-  static constexpr size_t kStep = 32, kChains = 4;
+  static constexpr size_t kStep = 32, kChains = 4, kCodeBytes = 2;
   static constexpr size_t kRowsOf1 = 4, kRowsOf2 = 8, kRowsOf4 = 6, kRowsOf8 = 3;
   static constexpr bool kPadded = true;
   using Row = __m512i;

@@ -8,6 +8,7 @@ namespace {
 
 struct LoadF32 {
   static constexpr bool kPadded = false;
+  static constexpr size_t kCodeBytes = 4;
   static float32x4_t load(const void* row, size_t i) { return vld1q_f32(static_cast<const float*>(row) + i); }
   static float32x4_t load_tail(const void* row, size_t i, size_t lanes) {
     float x[4] = {};
@@ -17,6 +18,7 @@ struct LoadF32 {
 };
 struct LoadBf16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static float32x4_t load(const void* row, size_t i) {
     return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(static_cast<const uint16_t*>(row) + i)), 16));
   }
@@ -24,6 +26,7 @@ struct LoadBf16 {
 };
 struct LoadF16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static float32x4_t load(const void* row, size_t i) {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(static_cast<const uint16_t*>(row) + i)));
   }
@@ -34,6 +37,7 @@ template <typename Load>
 struct FewFloat : FewFloatSums {
   static constexpr size_t kStep = 4;
   static constexpr bool kPadded = Load::kPadded;
+  static constexpr size_t kCodeBytes = Load::kCodeBytes;
   using Row = float32x4_t;
   using Query = float32x4_t;
   static size_t bytes(size_t d) { return kPadded ? padded_f32_bytes(d) : prepared_f32_bytes(d); }

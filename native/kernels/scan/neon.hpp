@@ -65,7 +65,7 @@ struct FewFloatSums : FewTiles {
 // their 128, which the sums then start by taking back).
 template <typename Op>
 struct FewInteger : FewTiles {
-  static constexpr size_t kStep = Op::kStep;
+  static constexpr size_t kStep = Op::kStep, kCodeBytes = 1;
   static constexpr bool kPadded = true;
   using Row = typename Op::Row;
   using Query = typename Op::Query;

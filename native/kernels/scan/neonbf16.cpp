@@ -10,7 +10,7 @@ namespace {
 inline bfloat16x8_t load_eight(const uint16_t* codes) { return vreinterpretq_bf16_u16(vld1q_u16(codes)); }
 
 struct Few : FewFloatSums {
-  static constexpr size_t kStep = 8;
+  static constexpr size_t kStep = 8, kCodeBytes = 2;
   static constexpr bool kPadded = true;
   using Row = bfloat16x8_t;
   using Query = bfloat16x8_t;

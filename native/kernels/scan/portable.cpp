@@ -32,6 +32,7 @@ T sum_lanes(const Lanes<T>& s) {
 // --------------------------------------------------------------------------------------------------------------
 struct LoadF32 {
   static constexpr bool kPadded = false;
+  static constexpr size_t kCodeBytes = 4;
   static float load(const void* row, size_t i) {
     float x;
     std::memcpy(&x, static_cast<const char*>(row) + i * sizeof(x), sizeof(x));
@@ -40,10 +41,12 @@ struct LoadF32 {
 };
 struct LoadBf16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static float load(const void* row, size_t i) { return from_bf16(static_cast<const uint16_t*>(row)[i]); }
 };
 struct LoadF16 {
   static constexpr bool kPadded = true;
+  static constexpr size_t kCodeBytes = 2;
   static float load(const void* row, size_t i) { return from_f16(static_cast<const uint16_t*>(row)[i]); }
 };
 
@@ -52,6 +55,7 @@ struct FewFloat {
   static constexpr size_t kStep = kLanes, kChains = 4;
   static constexpr size_t kRowsOf1 = 1, kRowsOf2 = 2, kRowsOf4 = 1, kRowsOf8 = 1;
   static constexpr bool kPadded = Load::kPadded;
+  static constexpr size_t kCodeBytes = Load::kCodeBytes;
   using Row = Floats;
   using Query = Floats;
   using Accumulator = Floats;
@@ -85,7 +89,7 @@ struct FewFloat {
 };
 
 struct FewI8 {
-  static constexpr size_t kStep = kLanes, kChains = 1;
+  static constexpr size_t kStep = kLanes, kChains = 1, kCodeBytes = 1;
   static constexpr size_t kRowsOf1 = 4, kRowsOf2 = 2, kRowsOf4 = 1, kRowsOf8 = 1;
   static constexpr bool kPadded = true;
   using Row = Integers;
