@@ -39,7 +39,7 @@ async function throughNode({ addon, probe, results, options }, { arms, least }) 
   const resident = ids.slice(0, candidates);
   const priors = new Float32Array(candidates).fill(0.5);
   // Every arm once a lap, far apart from one call to the next.
-  const scattered = () => {
+  const draw = () => {
     const drawn = [];
     for (let i = 0; i < candidates; i++) {
       at = (at + 2503) % ids.length;
@@ -47,6 +47,13 @@ async function throughNode({ addon, probe, results, options }, { arms, least }) 
     }
     return drawn;
   };
+  const list = (some) => addon.idListCreate(some, priors);
+  const near = list(resident);
+  const far = Array.from({ length: Math.floor(arms / candidates) }, () => list(draw()));
+  let lap = 0;
+  const out = addon.armScoresCreate(candidates);
+  const rule = addon.cutRuleCreate();
+  const cut = new Float64Array(7);
   const contexts = new Float32Array(candidates * dimension);
   for (let i = 0; i < candidates; i++) contexts.set(x, i * dimension);
   const scores = Float32Array.from({ length: cutLength }, (_, i) => 1 - (0.9 * i) / cutLength);
@@ -55,18 +62,22 @@ async function throughNode({ addon, probe, results, options }, { arms, least }) 
   const contestants = [
     {
       name: 'score 10 resident arms',
-      run: () => addon.banditScore(bandit, resident, priors, x, 1, true),
+      run: () => addon.banditScoreInto(bandit, near, x, 1, true, out.handle),
     },
     {
       name: 'score 10 scattered arms',
-      run: () => addon.banditScore(bandit, scattered(), priors, x, 1, true),
+      run: () => addon.banditScoreInto(bandit, far[lap++ % far.length], x, 1, true, out.handle),
+    },
+    {
+      name: 'score 10 resident arms, ids and results as JavaScript values',
+      run: () => addon.banditScore(bandit, resident, priors, x, 1, true),
     },
     { name: 'update 10 resident arms', run: () => update(addon, bandit, resident, contexts, 1) },
     {
       name: 'update 10 scattered arms',
-      run: () => update(addon, bandit, scattered(), contexts, 1),
+      run: () => update(addon, bandit, draw(), contexts, 1),
     },
-    { name: 'cut 50 x 768', run: () => addon.truncate(scores, embeddings) },
+    { name: 'cut 50 x 768', run: () => addon.truncateInto(scores, embeddings, rule, cut) },
     { name: 'JavaScript: score 10 arms', run: () => javascriptScore(arm, x) },
     { name: 'JavaScript: cut 50 x 768', run: () => javascriptCut(scores, embeddings) },
   ];

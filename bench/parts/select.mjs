@@ -40,11 +40,14 @@ function prepare({ addon, probe }, count, dimension, storage) {
   }
   const query = (i) =>
     catalogue.queries.subarray((i % asked) * dimension, ((i % asked) + 1) * dimension);
+  const ranking = addon.rankingCreate(50);
+  const ruleOf = (threads) => addon.selectRuleCreate({ k: 50, mode: 'exact', threads }, rank);
+  const rules = [ruleOf(1), ruleOf(2)];
   return {
     made,
     query,
-    select: (vector) =>
-      addon.selectSync(made.snapshot, bandit, vector, { k: 50, mode: 'exact', threads: 1 }, rank),
+    select: (vector, threads = 1) =>
+      addon.selectInto(made.snapshot, bandit, vector, rules[threads - 1], rank.now, ranking.handle),
     close() {
       addon.banditClose(bandit);
       made.close();
@@ -54,7 +57,8 @@ function prepare({ addon, probe }, count, dimension, storage) {
 
 async function select(context) {
   const { probe, plan, options, results, skip } = context;
-  probe.pin(1);
+  const threads = Math.max(...options.threads) > 1 ? 2 : 1;
+  probe.pin(threads);
   const [count, dimension] = plan.shapes[0];
   const open = [];
   const contestants = [];
@@ -66,7 +70,10 @@ async function select(context) {
     }
     let i = 0;
     open.push(one);
-    contestants.push({ name: storage, run: () => one.select(one.query(i++)), one });
+    for (let t = 1; t <= threads; t++) {
+      const name = t === 1 ? storage : `${storage}, 2 threads`;
+      contestants.push({ name, run: () => one.select(one.query(i++), t), one });
+    }
   }
   const budgetMs = options.mode === 'smoke' ? 100 : 3000;
   const timed = await roundRobin(contestants, { budgetMs, least: plan.least, sampleMs: 5 });

@@ -211,9 +211,11 @@ function requestLines({ select, encode, loop }) {
       what: 'select without encoder, i8, through Node',
       target: '<= 100 us',
       part: 'select',
-      cases: select?.us.i8
-        ? [atMost(`us, ${select.count} x ${select.dimension}`, select.us.i8.median, 100)]
-        : [],
+      cases: Object.entries(select?.us ?? {})
+        .filter(([name]) => name.startsWith('i8'))
+        .map(([name, us]) =>
+          atMost(`us, ${select.count} x ${select.dimension}, ${name}`, us.median, 100),
+        ),
     },
     {
       what: 'encode + select over encode alone',

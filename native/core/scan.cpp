@@ -51,11 +51,12 @@ class AlignedBytes {
   size_t size_ = 0;
 };
 
-void prefetch(const float* row) noexcept {
+void prefetch(const float* row, size_t d) noexcept {
 #if defined(__GNUC__)
-  for (size_t line = 0; line < 4; ++line) __builtin_prefetch(row + 16 * line);
+  for (size_t i = 0; i < d; i += 16) __builtin_prefetch(row + i);
 #else
   (void)row;
+  (void)d;
 #endif
 }
 
@@ -195,7 +196,7 @@ class Pass final : public CanonicalScore {
     const float* unit = units_ + q * state_.dimension;
     const Kernels& kernel = kernels();
     for (size_t i = 0; i < found; ++i) {
-      if (i + 4 < found) prefetch(state_.vector(slots[i + 4]));
+      if (i + 2 < found) prefetch(state_.vector(slots[i + 2]), state_.dimension);
       tops_[q].push(kernel.dot(unit, state_.vector(slots[i]), state_.dimension),
                     state_.chunk_of(slots[i]).keys[State::row_of(slots[i])]);
     }

@@ -172,8 +172,8 @@ finch_status finch_search(const finch_snapshot* snapshot, const float* queries, 
                   count);
     }
     const finch::State& state = snapshot->state;
-    // An int8 code's score is off by a hundred times what a 16-bit one's is.
-    const uint32_t usual = (state.storage == FINCH_STORAGE_I8 ? 2 * read.k : read.k) + 16;
+    // An int8 code's score is off by about ten times what a bf16 one's is; deeper in the list rows lie closer.
+    const uint32_t usual = state.storage == FINCH_STORAGE_I8 ? read.k + read.k / 4 + 24 : read.k + read.k / 16 + 16;
     const uint32_t overfetch = read.overfetch != 0 ? read.overfetch : usual;
     const finch::Search search{state, read.k, read.allow, read.cancel, read.threads, overfetch};
     const bool use_ann = read.mode != FINCH_SEARCH_EXACT && state.ann != nullptr;

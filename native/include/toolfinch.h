@@ -252,7 +252,7 @@ typedef struct finch_search_options {
    * enough to share (~100 us), else the calling one alone. */
   uint32_t threads;
   /* Storage other than float32: how many candidates of the scan are rescored, k at least.
-   * 0: k + 16, for int8 2 k + 16. */
+   * 0: k + k / 16 + 16, for int8 k + k / 4 + 24. */
   uint32_t overfetch;
 } finch_search_options;
 
