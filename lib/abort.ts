@@ -20,6 +20,29 @@ export function aborted(signal: AbortSignal): FinchError {
   });
 }
 
+/** Per signal: what to call when it fires. One listener serves them all, since Node warns of a leak at eleven. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls `listener` once when the signal fires; the function returned takes it back. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  let listeners = waiting.get(signal);
+  if (listeners === undefined) {
+    const made = new Set<() => void>();
+    const fire = () => {
+      waiting.delete(signal);
+      for (const each of made) each();
+    };
+    waiting.set(signal, made);
+    signal.addEventListener('abort', fire, { once: true });
+    listeners = made;
+  }
+  const mine = listeners;
+  mine.add(listener);
+  return () => {
+    mine.delete(listener);
+  };
+}
+
 /** Runs native work that an AbortSignal can cancel. */
 export async function withCancel<T>(
   signal: AbortSignal | undefined,
@@ -28,8 +51,7 @@ export async function withCancel<T>(
   if (signal === undefined) return run(null);
   throwIfAborted(signal);
   const cancel = binding().cancelCreate();
-  const onAbort = () => binding().cancelSignal(cancel);
-  signal.addEventListener('abort', onAbort, { once: true });
+  const forget = onAbort(signal, () => binding().cancelSignal(cancel));
   try {
     return await run(cancel);
   } catch (error) {
@@ -38,6 +60,6 @@ export async function withCancel<T>(
     }
     throw error;
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    forget();
   }
 }

@@ -1,4 +1,4 @@
-import { aborted } from '../abort.js';
+import { aborted, onAbort } from '../abort.js';
 
 /**
  * Settles as `work` does, or rejects with FINCH_ABORTED as soon as `signal` fires, after calling `stop`. `work` is then
@@ -11,23 +11,23 @@ export function withAbort<T>(
 ): Promise<T> {
   if (signal === undefined) return work;
   return new Promise<T>((resolve, reject) => {
-    const onAbort = () => {
+    const abort = () => {
       stop?.();
       reject(aborted(signal));
     };
     if (signal.aborted) {
       work.catch(() => undefined);
-      onAbort();
+      abort();
       return;
     }
-    signal.addEventListener('abort', onAbort, { once: true });
+    const forget = onAbort(signal, abort);
     work.then(
       (value) => {
-        signal.removeEventListener('abort', onAbort);
+        forget();
         resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', onAbort);
+        forget();
         reject(error);
       },
     );

@@ -24,6 +24,7 @@ export {
   type OpenOptions,
   type SearchOptions,
   Snapshot,
+  setSearchWait,
   VectorIndex,
   type VectorIndexInfo,
   type VectorIndexOptions,

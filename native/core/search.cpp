@@ -136,13 +136,13 @@ finch_status read_search_options(const finch_snapshot* snapshot, const finch_sea
   }
   const State& state = snapshot->state;
   if (out->mode == FINCH_SEARCH_ANN && state.ann == nullptr) {
-    return fail(FINCH_INVALID_ARGUMENT, "this snapshot has no ANN graph; call finch_index_build_ann first.");
+    return fail(FINCH_INVALID_ARGUMENT, "this snapshot has no ANN graph; build one first (finch_index_build_ann, buildAnn()).");
   }
   if (out->allow != nullptr && (out->allow->index_id != state.index_id || out->allow->version != state.version)) {
     return fail(FINCH_INVALID_ARGUMENT, "the allow set was made from another snapshot; make it from the one searched.");
   }
   if (out->overfetch != 0 && out->overfetch < out->k) {
-    return fail(FINCH_INVALID_ARGUMENT, "options.overfetch is %u; expected 0 (the default) or at least k = %u.",
+    return fail(FINCH_INVALID_ARGUMENT, "options.overfetch is %u; expected at least k = %u, or none for the default.",
                 out->overfetch, out->k);
   }
   return FINCH_OK;

@@ -264,6 +264,7 @@ method('FeedbackStore', store, 'drop', () => [['a']]);
 add('rewardOf', toolfinch.rewardOf, () => ['success']);
 
 // --- Retrieve
+add('setSearchWait', toolfinch.setSearchWait, () => [0]);
 add(
   'AllowSet',
   (ids: never) => new AllowSet(ids),
@@ -279,6 +280,7 @@ for (const name of ['ids', 'vectors', 'priors'] as const)
   method('Snapshot', snapshot, name, () => [key]);
 method('Snapshot', snapshot, 'eligible', () => [['a']]);
 method('Snapshot', snapshot, 'search', () => [one, search]);
+method('Snapshot', snapshot, 'searchMany', () => [one, search]);
 method('Snapshot', snapshot, 'searchSync', () => [one, search]);
 method('Snapshot', snapshot, 'select', () => [bandit.handle, one, search, rank]);
 method('Snapshot', snapshot, 'selectSync', () => [bandit.handle, one, search, rank]);
@@ -316,6 +318,7 @@ method('VectorIndex', vectors, 'buildAnn', () => [
 method('VectorIndex', vectors, 'save', () => [saved, [{ name: 'n', data: new Uint8Array(1) }]]);
 method('VectorIndex', vectors, 'section', () => ['n']);
 method('VectorIndex', vectors, 'search', () => [one, search]);
+method('VectorIndex', vectors, 'searchMany', () => [one, search]);
 const indexOptions = {
   encoder,
   indexText: { parts: ['name'], maxCharacters: 100, maxDepth: 1, maxParameters: 2 },

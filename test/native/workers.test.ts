@@ -33,6 +33,19 @@ function message(worker: Worker): Promise<unknown> {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Saves of workers that are gone may still be finishing, and put a file there at any moment. */
+async function removeFolder(folder: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      rmSync(folder, { recursive: true, force: true });
+      return;
+    } catch (error) {
+      if (attempt === 100) throw error;
+      await pause(50);
+    }
+  }
+}
+
 describe('worker threads', () => {
   test('eight load it at once and agree with this thread', async () => {
     const { snapshot, vectors } = fill(100, 16);
@@ -101,8 +114,7 @@ describe('worker threads', () => {
       const found = await addon.search(snapshot, vectors.subarray(0, 16), { k: 1 });
       expect(found.keys[0]).toBe(1);
     }
-    // A save of a worker that is gone may still be finishing.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+    await removeFolder(folder);
   });
 
   test('a worker that alone had loaded it may end amid calls', async () => {
