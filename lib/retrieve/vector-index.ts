@@ -141,6 +141,8 @@ export class Snapshot implements Disposable {
   readonly handle: SnapshotHandle;
   readonly version: number;
   readonly count: number;
+  #searches = 0;
+  #closed = false;
 
   /** @internal */
   constructor(owner: VectorIndex, handle: SnapshotHandle) {
@@ -185,10 +187,12 @@ export class Snapshot implements Disposable {
    */
   async search(query: Float32Array, options: SearchOptions): Promise<Hit[]> {
     const native = this.#options(query, options);
-    const found = await withCancel(options.signal, (cancel) =>
-      binding().search(this.handle, query, native, cancel),
-    );
-    return this.#hits(found);
+    return this.#held(async () => {
+      const found = await withCancel(options.signal, (cancel) =>
+        binding().search(this.handle, query, native, cancel),
+      );
+      return this.#hits(found);
+    });
   }
 
   /**
@@ -197,10 +201,12 @@ export class Snapshot implements Disposable {
    */
   async searchMany(queries: Float32Array, options: SearchOptions): Promise<Hit[][]> {
     const native = this.#options(queries, options, 'many');
-    const found = await withCancel(options.signal, (cancel) =>
-      binding().search(this.handle, queries, native, cancel),
-    );
-    return Array.from(found.counts, (_, q) => this.#hits(found, q, options.k));
+    return this.#held(async () => {
+      const found = await withCancel(options.signal, (cancel) =>
+        binding().search(this.handle, queries, native, cancel),
+      );
+      return Array.from(found.counts, (_, q) => this.#hits(found, q, native.k));
+    });
   }
 
   /** {@link search} on the calling thread: for small indexes, where a hop to the pool costs more than the work. */
@@ -247,6 +253,12 @@ export class Snapshot implements Disposable {
     options: Omit<SearchOptions, 'signal'>,
     queries: 'one' | 'many' = 'one',
   ) {
+    if (this.#closed) {
+      throw new FinchError(
+        'FINCH_CLOSED',
+        'the snapshot was closed; take another from the index with snapshot().',
+      );
+    }
     if (!(query instanceof Float32Array) || typeof options !== 'object' || options === null) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
@@ -285,8 +297,20 @@ export class Snapshot implements Disposable {
     }));
   }
 
+  /** Twice is fine. Searches under way finish. */
   close(): void {
-    binding().snapshotClose(this.handle);
+    this.#closed = true;
+    if (this.#searches === 0) binding().snapshotClose(this.handle);
+  }
+
+  /** Keeps the snapshot open for what a search still reads of it. */
+  async #held<T>(search: () => Promise<T>): Promise<T> {
+    this.#searches++;
+    try {
+      return await search();
+    } finally {
+      if (--this.#searches === 0 && this.#closed) binding().snapshotClose(this.handle);
+    }
   }
 
   [Symbol.dispose](): void {

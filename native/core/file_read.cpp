@@ -442,8 +442,9 @@ extern "C" finch_status finch_index_open(const char* path, const finch_open_opti
                   read.unverified);
     }
     if (read.unverified != 0 && read.map == 0) {
-      return fail(FINCH_INVALID_ARGUMENT,
-                  "options.unverified (verify: false) needs options.map: without mapping every byte is read, and verified.");
+      return fail(
+          FINCH_INVALID_ARGUMENT,
+          "options.unverified (verify: false) needs options.map: without mapping every byte is read, and verified.");
     }
     finch::Reader reader(path, read);
     if (const finch_status status = reader.open()) return status;

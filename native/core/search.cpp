@@ -136,7 +136,8 @@ finch_status read_search_options(const finch_snapshot* snapshot, const finch_sea
   }
   const State& state = snapshot->state;
   if (out->mode == FINCH_SEARCH_ANN && state.ann == nullptr) {
-    return fail(FINCH_INVALID_ARGUMENT, "this snapshot has no ANN graph; build one first (finch_index_build_ann, buildAnn()).");
+    return fail(FINCH_INVALID_ARGUMENT,
+                "this snapshot has no ANN graph; build one first (finch_index_build_ann, buildAnn()).");
   }
   if (out->allow != nullptr && (out->allow->index_id != state.index_id || out->allow->version != state.version)) {
     return fail(FINCH_INVALID_ARGUMENT, "the allow set was made from another snapshot; make it from the one searched.");

@@ -1,6 +1,7 @@
 // finch_search_submit: searches that wait for the pool are taken together where one pass over the vectors can serve
 // them.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -8,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "cancel.hpp"
@@ -72,29 +74,52 @@ Queue& queue() {
   return *instance;
 }
 
-// The oldest request and all that can go with it. Empty when another task was there first.
-std::vector<RequestPointer> take_batch() {
+// Requests that one call serves. Of a fixed size: taking them must not fail.
+struct Batch {
+  std::array<RequestPointer, kBatchQueries> requests;
+  size_t size = 0;
+
+  void add(RequestPointer request) noexcept { requests[size++] = std::move(request); }
+  std::span<const RequestPointer> all() const noexcept { return {requests.data(), size}; }
+};
+
+// Whether a task may wait for more requests: never the last free thread of the pool, since others' work would wait too.
+class Waiter {
+ public:
+  Waiter() noexcept : allowed_(count.fetch_add(1) + 1 < finch_pool_threads()) {}
+  ~Waiter() { count.fetch_sub(1); }
+  bool allowed() const noexcept { return allowed_; }
+
+ private:
+  static inline std::atomic<uint32_t> count{0};
+  bool allowed_;
+};
+
+// The oldest request and all that can go with it. Nothing when another task was there first.
+void take_batch(Batch* batch) {
+  constexpr auto kLook = std::chrono::milliseconds(1);  // how soon a cancelled request stops waiting
   Queue& q = queue();
-  std::vector<RequestPointer> batch;
-  batch.reserve(kBatchQueries);
   std::unique_lock lock(q.mutex);
-  if (q.waiting.empty()) return batch;
-  batch.push_back(std::move(q.waiting.front()));
+  if (q.waiting.empty()) return;
+  batch->add(std::move(q.waiting.front()));
   q.waiting.pop_front();
-  size_t queries = batch.front()->count;
-  const auto until = batch.front()->arrived + std::chrono::microseconds(wait_microseconds.load());
+  const Request& oldest = *batch->requests[0];
+  size_t queries = oldest.count;
+  const auto until = oldest.arrived + std::chrono::microseconds(wait_microseconds.load());
+  const Waiter waiter;
   for (;;) {
-    for (auto it = q.waiting.begin(); it != q.waiting.end() && batch.size() < kBatchQueries;) {
-      if (queries + (*it)->count > kBatchQueries || !(*it)->joins(*batch.front())) {
+    for (auto it = q.waiting.begin(); it != q.waiting.end() && batch->size < kBatchQueries;) {
+      if (queries + (*it)->count > kBatchQueries || !(*it)->joins(oldest)) {
         ++it;
         continue;
       }
       queries += (*it)->count;
-      batch.push_back(std::move(*it));
+      batch->add(std::move(*it));
       it = q.waiting.erase(it);
     }
-    if (queries >= kBatchQueries || Clock::now() >= until) return batch;
-    if (q.more.wait_until(lock, until) == std::cv_status::timeout && q.waiting.empty()) return batch;
+    const auto now = Clock::now();
+    if (queries >= kBatchQueries || now >= until || !waiter.allowed() || cancelled(oldest.options.cancel)) return;
+    q.more.wait_until(lock, std::min(until, now + kLook));
   }
 }
 
@@ -117,7 +142,7 @@ void tell(const Request& request, finch_status status, const Results& results, s
                results.counts.data() + first);
 }
 
-void answer(const std::vector<RequestPointer>& batch) noexcept {
+void answer(std::span<const RequestPointer> batch) noexcept {
   Results results;
   const finch_status status = guarded([&]() -> finch_status {
     size_t count = 0;
@@ -151,19 +176,17 @@ void answer(const std::vector<RequestPointer>& batch) noexcept {
 
 // One task for each request: it serves whichever has waited longest, so that none is forgotten.
 void serve(void*) noexcept {
-  std::vector<RequestPointer> batch;
-  try {
-    batch = take_batch();
-  } catch (...) {
-    // Nothing was taken: reserve() is what may throw. The next task finds the request.
-    return;
+  Batch taken;
+  take_batch(&taken);
+  Batch batch;
+  for (RequestPointer& request : std::span(taken.requests.data(), taken.size)) {
+    if (cancelled(request->options.cancel)) {
+      tell(*request, FINCH_OK, {}, 0);
+    } else {
+      batch.add(std::move(request));
+    }
   }
-  std::erase_if(batch, [](const RequestPointer& request) {
-    if (!cancelled(request->options.cancel)) return false;
-    tell(*request, FINCH_OK, {}, 0);
-    return true;
-  });
-  if (!batch.empty()) answer(batch);
+  if (batch.size > 0) answer(batch.all());
 }
 
 }  // namespace
@@ -198,7 +221,7 @@ finch_status finch_search_submit(finch_snapshot* snapshot, const float* queries,
       std::lock_guard lock(queue.mutex);
       queue.waiting.push_back(std::move(request));
     }
-    queue.more.notify_one();
+    queue.more.notify_all();
     const finch_status status = finch_pool_run(finch::serve, nullptr);
     if (status == FINCH_OK) return FINCH_OK;
     std::lock_guard lock(queue.mutex);

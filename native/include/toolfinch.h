@@ -203,7 +203,8 @@ typedef struct finch_open_options {
    * page that is gone ends the process with SIGBUS. Windows refuses to replace a file while it is mapped. */
   uint32_t map;
   /* 1, with map: the checksums and lengths of vectors and codes are not verified, so opening does not read them and
-   * takes the time of the ids alone. For files that were verified before: damaged vectors give wrong scores. */
+   * takes the time of the ids alone. For files that were verified before: damaged vectors give wrong scores, NaN
+   * among them, and results may be missing. */
   uint32_t unverified;
 } finch_open_options;
 /* options may be NULL. Errors: FINCH_IO, FINCH_CORRUPT, FINCH_VERSION, FINCH_INVALID_ARGUMENT, FINCH_NO_MEMORY. */

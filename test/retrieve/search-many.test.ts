@@ -45,6 +45,20 @@ test('fewer rows than k, and masks', async () => {
   index.close();
 });
 
+test('closing a snapshot lets its searches finish', async () => {
+  const index = VectorIndex.create(dimension);
+  await index.upsert(ids, vectors);
+  const snapshot = index.snapshot();
+  const expected = snapshot.searchSync(query(0), { k: 4 });
+  const found = [snapshot.search(query(0), { k: 4 }), snapshot.search(query(0), { k: 4 })];
+  snapshot.close();
+  snapshot.close();
+  await expect(snapshot.search(query(0), { k: 4 })).rejects.toMatchObject({ code: 'FINCH_CLOSED' });
+  expect(await Promise.all(found)).toEqual([expected, expected]);
+  expect(() => snapshot.keys()).toThrow(FinchError);
+  index.close();
+});
+
 test('refuses what is no whole number of queries', async () => {
   const index = VectorIndex.create(dimension);
   for (const bad of [new Float32Array(0), new Float32Array(dimension + 1)]) {
