@@ -146,23 +146,18 @@ struct FewI8 : FewTiles {
   }
   static __m256i load_query_tail(const char* query, size_t i, size_t) { return load_query(query, i); }
   static __m256i multiply_add(__m256i sum, __m256i row, __m256i query) { return multiply_add_i16(sum, row, query); }
-  static float finish(int32_t sum, const char* query, float scale) {
-    int32_t start;
-    std::memcpy(&start, query, sizeof(start));
-    return static_cast<float>(sum + start) * scale;
-  }
   template <size_t C>
   static float canonical(const __m256i (&sum)[C], const char* query, size_t, const float* scales, size_t row) {
     __m256i s = sum[0];
     for (size_t j = 1; j < C; ++j) s = _mm256_add_epi32(s, sum[j]);
-    return finish(sum_lanes(s), query, scales[row]);
+    return score_i8(sum_lanes(s), query, scales[row]);
   }
   template <size_t Q>
   static void reduce(const __m256i (&sum)[Q][1], const char* const* queries, size_t, const float* scales, size_t row,
                      float* out) {
     int32_t whole[Q];
     sums(sum, whole);
-    for (size_t q = 0; q < Q; ++q) out[q] = finish(whole[q], queries[q], scales[row]);
+    for (size_t q = 0; q < Q; ++q) out[q] = score_i8(whole[q], queries[q], scales[row]);
   }
 };
 
@@ -233,9 +228,7 @@ void widen_i16(const void* row, size_t d, void* out) {
 
 template <typename Load>
 constexpr ScanFormat widened() {
-  using Few = FewFloat<Load>;
-  return {Few::bytes, prepare_padded_f32, FewScan<Few>::run, F32::kPanel,    F32::bytes,
-          pack_f32,   F32::run,           wide_f32_bytes,    widen_f32<Load>};
+  return widened_format<FewFloat<Load>, F32>(prepare_padded_f32, pack_f32, wide_f32_bytes, widen_f32<Load>);
 }
 
 }  // namespace
@@ -243,12 +236,10 @@ constexpr ScanFormat widened() {
 namespace avx2 {
 
 extern constexpr ScanFormats scan = {
-    {FewFloat<LoadF32>::bytes, prepare_f32, FewScan<FewFloat<LoadF32>>::run, F32::kPanel, F32::bytes, pack_f32,
-     F32::run, nullptr, nullptr},
+    direct_format<FewFloat<LoadF32>, F32>(prepare_f32, pack_f32),
     widened<LoadBf16>(),
     widened<LoadF16>(),
-    {FewI8::bytes, FewI8::prepare, FewScan<FewI8>::run, I16::kPanel, I16::bytes, pack_i16, I16::run, wide_i16_bytes,
-     widen_i16},
+    widened_format<FewI8, I16>(FewI8::prepare, pack_i16, wide_i16_bytes, widen_i16),
 };
 
 }  // namespace avx2

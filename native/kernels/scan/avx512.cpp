@@ -68,9 +68,7 @@ void widen_i16(const void* row, size_t d, void* out) {
 
 template <typename Load>
 constexpr ScanFormat widened() {
-  using Few = FewFloat<Load>;
-  return {Few::bytes, prepare_padded_f32, FewScan<Few>::run, F32::kPanel,    F32::bytes,
-          pack_f32,   F32::run,           wide_f32_bytes,    widen_f32<Load>};
+  return widened_format<FewFloat<Load>, F32>(prepare_padded_f32, pack_f32, wide_f32_bytes, widen_f32<Load>);
 }
 
 }  // namespace
@@ -78,12 +76,10 @@ constexpr ScanFormat widened() {
 namespace avx512 {
 
 extern constexpr ScanFormats scan = {
-    {FewFloat<LoadF32>::bytes, prepare_f32, FewScan<FewFloat<LoadF32>>::run, F32::kPanel, F32::bytes, pack_f32,
-     F32::run, nullptr, nullptr},
+    direct_format<FewFloat<LoadF32>, F32>(prepare_f32, pack_f32),
     widened<LoadBf16>(),
     widened<LoadF16>(),
-    {FewInteger<MultiplyI16>::bytes, FewInteger<MultiplyI16>::prepare, FewScan<FewInteger<MultiplyI16>>::run,
-     I16::kPanel, I16::bytes, pack_i16, I16::run, wide_i16_bytes, widen_i16},
+    widened_format<FewInteger<MultiplyI16>, I16>(FewInteger<MultiplyI16>::prepare, pack_i16, wide_i16_bytes, widen_i16),
 };
 
 }  // namespace avx512

@@ -137,16 +137,11 @@ struct FewInteger {
   }
   static __m512i load_query_tail(const char* query, size_t i, size_t) { return load_query(query, i); }
   static __m512i multiply_add(__m512i sum, __m512i row, __m512i query) { return Op::multiply_add(sum, row, query); }
-  static float finish(int32_t sum, const char* query, float scale) {
-    int32_t start;
-    std::memcpy(&start, query, sizeof(start));
-    return static_cast<float>(sum + start) * scale;
-  }
   template <size_t C>
   static float canonical(const __m512i (&sum)[C], const char* query, size_t, const float* scales, size_t row) {
     __m512i s = sum[0];
     for (size_t j = 1; j < C; ++j) s = _mm512_add_epi32(s, sum[j]);
-    return finish(sum_lanes(s), query, scales[row]);
+    return score_i8(sum_lanes(s), query, scales[row]);
   }
   template <size_t Q>
   static void reduce(const __m512i (&sum)[Q][1], const char* const* queries, size_t, const float* scales, size_t row,
@@ -155,7 +150,7 @@ struct FewInteger {
     for (size_t q = 0; q < Q; ++q) v[q] = _mm512_castsi512_ps(sum[q][0]);
     float bits[Q];
     sums<AddIntegers>(v, bits);
-    for (size_t q = 0; q < Q; ++q) out[q] = finish(std::bit_cast<int32_t>(bits[q]), queries[q], scales[row]);
+    for (size_t q = 0; q < Q; ++q) out[q] = score_i8(std::bit_cast<int32_t>(bits[q]), queries[q], scales[row]);
   }
   static void prepare(const float* query, size_t d, void* out) { prepare_i8<Element>(query, d, length(d), out); }
 };

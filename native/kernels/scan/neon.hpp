@@ -85,23 +85,18 @@ struct FewInteger : FewTiles {
   }
   static Query load_query_tail(const char* query, size_t i, size_t) { return load_query(query, i); }
   static int32x4_t multiply_add(int32x4_t sum, Row row, Query query) { return Op::multiply_add(sum, row, query); }
-  static float finish(int32_t sum, const char* query, float scale) {
-    int32_t start;
-    std::memcpy(&start, query, sizeof(start));
-    return static_cast<float>(sum + start) * scale;
-  }
   template <size_t C>
   static float canonical(const int32x4_t (&sum)[C], const char* query, size_t, const float* scales, size_t row) {
     int32x4_t s = sum[0];
     for (size_t j = 1; j < C; ++j) s = vaddq_s32(s, sum[j]);
-    return finish(vaddvq_s32(s), query, scales[row]);
+    return score_i8(vaddvq_s32(s), query, scales[row]);
   }
   template <size_t Q>
   static void reduce(const int32x4_t (&sum)[Q][1], const char* const* queries, size_t, const float* scales, size_t row,
                      float* out) {
     int32_t whole[Q];
     sums(sum, whole);
-    for (size_t q = 0; q < Q; ++q) out[q] = finish(whole[q], queries[q], scales[row]);
+    for (size_t q = 0; q < Q; ++q) out[q] = score_i8(whole[q], queries[q], scales[row]);
   }
 };
 

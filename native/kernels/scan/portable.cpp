@@ -117,19 +117,14 @@ struct FewI8 {
     for (size_t j = 0; j < kLanes; ++j) next.v[j] = sum.v[j] + row.v[j] * query.v[j];
     return next;
   }
-  static float finish(const Integers& sum, const char* query, float scale) {
-    int32_t start;
-    std::memcpy(&start, query, sizeof(start));
-    return static_cast<float>(sum_lanes(sum) + start) * scale;
-  }
   template <size_t C>
   static float canonical(const Integers (&sum)[C], const char* query, size_t, const float* scales, size_t row) {
-    return finish(sum[0], query, scales[row]);
+    return score_i8(sum_lanes(sum[0]), query, scales[row]);
   }
   template <size_t Q>
   static void reduce(const Integers (&sum)[Q][1], const char* const* queries, size_t, const float* scales, size_t row,
                      float* out) {
-    for (size_t q = 0; q < Q; ++q) out[q] = finish(sum[q][0], queries[q], scales[row]);
+    for (size_t q = 0; q < Q; ++q) out[q] = score_i8(sum_lanes(sum[q][0]), queries[q], scales[row]);
   }
 };
 
@@ -224,9 +219,7 @@ void widen_i16(const void* row, size_t d, void* out) {
 
 template <typename Load>
 constexpr ScanFormat widened() {
-  using Few = FewFloat<Load>;
-  return {Few::bytes, prepare_padded_f32, FewScan<Few>::run, F32::kPanel,    F32::bytes,
-          pack_f32,   F32::run,           wide_f32_bytes,    widen_f32<Load>};
+  return widened_format<FewFloat<Load>, F32>(prepare_padded_f32, pack_f32, wide_f32_bytes, widen_f32<Load>);
 }
 
 }  // namespace
@@ -234,12 +227,10 @@ constexpr ScanFormat widened() {
 namespace portable {
 
 extern constexpr ScanFormats scan = {
-    {FewFloat<LoadF32>::bytes, prepare_f32, FewScan<FewFloat<LoadF32>>::run, F32::kPanel, F32::bytes, pack_f32,
-     F32::run, nullptr, nullptr},
+    direct_format<FewFloat<LoadF32>, F32>(prepare_f32, pack_f32),
     widened<LoadBf16>(),
     widened<LoadF16>(),
-    {FewI8::bytes, FewI8::prepare, FewScan<FewI8>::run, I16::kPanel, I16::bytes, pack_i16, I16::run, wide_i16_bytes,
-     widen_i16},
+    widened_format<FewI8, I16>(FewI8::prepare, pack_i16, wide_i16_bytes, widen_i16),
 };
 
 }  // namespace portable

@@ -73,6 +73,13 @@ void prepare_i8(const float* query, size_t d, size_t length, void* out) {
   std::memcpy(out, &start, sizeof(start));
 }
 
+// The score of a sum over such a query and a biased row.
+inline float score_i8(int32_t sum, const void* query, float scale) {
+  int32_t start;
+  std::memcpy(&start, query, sizeof(start));
+  return static_cast<float>(sum + start) * scale;
+}
+
 inline size_t prepared_f32_bytes(size_t d) { return d * sizeof(float); }
 inline void prepare_f32(const float* query, size_t d, void* out) { std::memcpy(out, query, d * sizeof(float)); }
 

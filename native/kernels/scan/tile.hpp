@@ -16,8 +16,8 @@
 // A Few type:
 //   kStep, kCodeBytes           elements per step; bytes of one in a row; whole steps only when kPadded
 //   Row, Query, Accumulator     loads convert from codes
-//   zero, load_row, load_query, load_row_tail, load_query_tail, multiply_add, sum(accumulator) -> Sum
-//   finish(Sum, query, d, scale) -> float
+//   zero, load_row, load_query, load_row_tail, load_query_tail, multiply_add
+//   canonical(chains) -> the score of one pair; reduce(accumulators) -> those of a row against several queries
 #pragma once
 
 #include <bit>
@@ -247,5 +247,21 @@ struct FewScan {
     return static_cast<size_t>(out - begin);
   }
 };
+
+// A format whose panels read its codes, and one whose codes are widened for them.
+template <typename Few, typename Panel>
+constexpr ScanFormat direct_format(void (*prepare)(const float*, size_t, void*),
+                                   void (*pack)(const float*, size_t, size_t, void*)) {
+  return {Few::bytes, prepare, FewScan<Few>::run, Panel::kPanel, Panel::bytes, pack, Panel::run, nullptr, nullptr};
+}
+template <typename Few, typename Panel>
+constexpr ScanFormat widened_format(void (*prepare)(const float*, size_t, void*),
+                                    void (*pack)(const float*, size_t, size_t, void*), size_t (*wide_bytes)(size_t),
+                                    void (*widen)(const void*, size_t, void*)) {
+  ScanFormat format = direct_format<Few, Panel>(prepare, pack);
+  format.wide_bytes = wide_bytes;
+  format.widen = widen;
+  return format;
+}
 
 }  // namespace finch
