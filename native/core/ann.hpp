@@ -85,8 +85,8 @@ class Ann {
   std::vector<uint64_t> stamps_;
   std::vector<uint32_t> slots_;
   std::vector<const float*> vectors_;
-  Cow<VectorChunk> pinned_;                            // what vectors_ points into, and
-  std::unique_ptr<float[], VectorChunk::Free> stale_;  // copies of vectors that no row has any more
+  Cow<VectorChunk> pinned_;  // what vectors_ points into, and
+  Piece<float> stale_;       // copies of vectors that no row has any more
 
   mutable std::mutex scratch_mutex_;
   mutable std::vector<std::unique_ptr<Scratch>> scratch_;  // one per search at the same time
@@ -105,8 +105,7 @@ class AnnBuilder {
 
   // From a file: links and, for each entry, its slot in `state` or kNoSlot, when its vector is the next of `stale`.
   static std::shared_ptr<const Ann> restore(const State& state, const AnnConfig& config, AnnLinks links,
-                                            std::vector<uint32_t> slots,
-                                            std::unique_ptr<float[], VectorChunk::Free> stale, uint64_t covers);
+                                            std::vector<uint32_t> slots, Piece<float> stale, uint64_t covers);
 
  private:
   struct Graph;

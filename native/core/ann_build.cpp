@@ -210,7 +210,7 @@ AnnBuilder::AnnBuilder(const State& state, const AnnConfig& config, const Ann* b
     for (uint32_t e = 0; e < old; ++e) stale += base->slot_in(state, e) == kNoSlot;
     const size_t d = state.dimension;
     if (stale > 0) {
-      ann.stale_.reset(static_cast<float*>(::operator new[](stale* d * sizeof(float), std::align_val_t{64})));
+      ann.stale_ = make_piece<float>(stale * d, 0);
     }
     float* next = ann.stale_.get();
     for (uint32_t e = 0; e < old; ++e) {
@@ -259,8 +259,7 @@ std::shared_ptr<const Ann> AnnBuilder::finish() {
 }
 
 std::shared_ptr<const Ann> AnnBuilder::restore(const State& state, const AnnConfig& config, AnnLinks links,
-                                               std::vector<uint32_t> slots,
-                                               std::unique_ptr<float[], VectorChunk::Free> stale, uint64_t covers) {
+                                               std::vector<uint32_t> slots, Piece<float> stale, uint64_t covers) {
   auto ann = std::make_shared<Ann>(config, covers);
   ann->links_ = std::move(links);
   ann->slots_ = std::move(slots);

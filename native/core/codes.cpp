@@ -13,17 +13,17 @@ size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-std::shared_ptr<CodeChunk> CodeChunk::make(finch_storage storage, size_t stride) {
+std::shared_ptr<CodeChunk> CodeChunk::make(finch_storage storage, size_t stride, size_t together) {
   auto chunk = std::make_shared<CodeChunk>();
-  chunk->own.reset(static_cast<uint8_t*>(::operator new[](kRows* stride, std::align_val_t{64})));
+  chunk->own = make_piece<uint8_t>(kRows * stride, together);
   chunk->data = chunk->own.get();
   std::memset(chunk->own.get(), storage == FINCH_STORAGE_I8 ? kZeroI8 : 0, kRows * stride);
   return chunk;
 }
 
-std::shared_ptr<CodeChunk> CodeChunk::copy(const CodeChunk& other, size_t stride) {
+std::shared_ptr<CodeChunk> CodeChunk::copy(const CodeChunk& other, size_t stride, size_t together) {
   auto chunk = std::make_shared<CodeChunk>();
-  chunk->own.reset(static_cast<uint8_t*>(::operator new[](kRows* stride, std::align_val_t{64})));
+  chunk->own = make_piece<uint8_t>(kRows * stride, together);
   chunk->data = chunk->own.get();
   std::memcpy(chunk->own.get(), other.data, kRows * stride);
   std::memcpy(chunk->scales, other.scales, sizeof(scales));

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 
+#include "pieces.hpp"
 #include "toolfinch.h"
 
 namespace finch {
@@ -15,18 +15,16 @@ namespace finch {
 struct CodeChunk {
   static constexpr size_t kShift = 6;
   static constexpr size_t kRows = size_t{1} << kShift;
-  struct Free {
-    void operator()(uint8_t* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
-  };
 
-  static std::shared_ptr<CodeChunk> make(finch_storage storage, size_t stride);
-  static std::shared_ptr<CodeChunk> copy(const CodeChunk& other, size_t stride);
+  // `together`: bytes of all codes of the index (allocate_piece).
+  static std::shared_ptr<CodeChunk> make(finch_storage storage, size_t stride, size_t together);
+  static std::shared_ptr<CodeChunk> copy(const CodeChunk& other, size_t stride, size_t together);
 
   uint64_t edit = 0;
   float scales[kRows] = {};  // 1 but for i8
   const uint8_t* data = nullptr;
-  std::unique_ptr<uint8_t[], Free> own;  // what `data` points to, null when borrowed
-  std::shared_ptr<const void> owner;     // keeps borrowed memory alive
+  Piece<uint8_t> own;                 // what `data` points to, null when borrowed
+  std::shared_ptr<const void> owner;  // keeps borrowed memory alive
 };
 
 // Bytes from one row's code to the next: whole cache lines. 0 for float32.

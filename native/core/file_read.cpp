@@ -272,6 +272,7 @@ class Reader {
     const uint64_t edit = next_edit();
     const size_t stride = state->stride;
     const uint64_t codes_at = section.offset + sizeof(format::CodesHeader);
+    const auto together = static_cast<size_t>(header_.rows * stride);
     std::vector<float> scales(static_cast<size_t>(header_.rows), 1.0f);
     const size_t scale_bytes = storage_ == FINCH_STORAGE_I8 ? scales.size() * sizeof(float) : 0;
     if (!file_.read_at(codes_at + header_.rows * stride, scales.data(), scale_bytes)) return unreadable();
@@ -288,9 +289,9 @@ class Reader {
       const bool borrow = map_ && rows == CodeChunk::kRows;  // a chunk is always whole: its copies are
       CodeChunk& chunk = state->codes.edit(
           static_cast<size_t>(slot >> CodeChunk::kShift), edit,
-          [&](const CodeChunk& old) { return CodeChunk::copy(old, stride); },
+          [&](const CodeChunk& old) { return CodeChunk::copy(old, stride, together); },
           [&] {
-            if (!borrow) return CodeChunk::make(storage_, stride);
+            if (!borrow) return CodeChunk::make(storage_, stride, together);
             auto borrowed = std::make_shared<CodeChunk>();
             borrowed->data = mapping_->data() + at;
             borrowed->owner = mapping_;
@@ -373,9 +374,9 @@ class Reader {
     }
     if (stale != header.stale) return corrupt("the graph's entries are no rows");
     const size_t d = header_.dimension;
-    std::unique_ptr<float[], VectorChunk::Free> vectors;
+    Piece<float> vectors;
     if (stale > 0) {
-      vectors.reset(static_cast<float*>(::operator new[](stale* d * sizeof(float), std::align_val_t{64})));
+      vectors = make_piece<float>(stale * d, 0);
       std::memcpy(vectors.get(), next, stale * d * sizeof(float));
       for (uint32_t i = 0; i < stale; ++i) {
         if (!is_unit(vectors.get() + i * d, d)) return corrupt("a vector is not of unit length");

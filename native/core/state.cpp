@@ -43,9 +43,9 @@ RowChunk::RowChunk(const RowChunk& other) {
   }
 }
 
-std::shared_ptr<VectorChunk> VectorChunk::make(size_t rows, uint32_t dimension) {
+std::shared_ptr<VectorChunk> VectorChunk::make(size_t rows, uint32_t dimension, size_t together) {
   auto chunk = std::make_shared<VectorChunk>();
-  chunk->own.reset(static_cast<float*>(::operator new[](rows* dimension * sizeof(float), std::align_val_t{64})));
+  chunk->own = make_piece<float>(rows * dimension, together);
   chunk->data = chunk->own.get();
   chunk->rows = rows;
   return chunk;
@@ -90,7 +90,10 @@ float* State::edit_vector(uint32_t slot, uint64_t edit, uint64_t planned_slots) 
   const size_t capacity = std::bit_ceil(planned);  // at most chunk_rows, a power of two itself
   const size_t row_bytes = size_t{dimension} * sizeof(float);
   const auto make = [&](const VectorChunk* old) {
-    auto chunk = VectorChunk::make(old == nullptr ? capacity : std::max(capacity, old->rows), dimension);
+    const size_t most = old == nullptr ? capacity : std::max(capacity, old->rows);
+    // The last chunk, while it is not whole, has a size of its own: no slab is worth it.
+    const size_t together = most == chunk_rows ? static_cast<size_t>(planned_slots) * row_bytes : 0;
+    auto chunk = VectorChunk::make(most, dimension, together);
     if (old != nullptr) {
       std::memcpy(chunk->own.get(), old->data, old->used * row_bytes);
       chunk->used = old->used;
@@ -124,7 +127,7 @@ void State::write_code(uint32_t slot, const float* vector, uint64_t edit) {
   CodeChunk& chunk = codes.edit(
       slot >> CodeChunk::kShift, edit,
       [&](const CodeChunk& old) {
-        auto copied = CodeChunk::copy(old, stride);
+        auto copied = CodeChunk::copy(old, stride, slots * stride);
         if (old.own == nullptr) {
           mapped_bytes -= CodeChunk::kRows * stride;
           code_bytes += CodeChunk::kRows * stride;
@@ -132,7 +135,7 @@ void State::write_code(uint32_t slot, const float* vector, uint64_t edit) {
         return copied;
       },
       [&] {
-        auto made = CodeChunk::make(storage, stride);
+        auto made = CodeChunk::make(storage, stride, slots * stride);
         code_bytes += CodeChunk::kRows * stride;
         return made;
       });

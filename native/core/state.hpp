@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "codes.hpp"
 #include "cow.hpp"
+#include "pieces.hpp"
 #include "slot_map.hpp"
 #include "toolfinch.h"
 
@@ -50,11 +50,8 @@ struct RowChunk {
 // Vectors of up to 2^chunk_shift slots, row after row without padding. A chunk at the end of the index starts small.
 // A chunk either owns its memory or borrows it, read-only, from a mapped file; an edit copies a borrowed one.
 struct VectorChunk {
-  struct Free {
-    void operator()(float* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
-  };
-
-  static std::shared_ptr<VectorChunk> make(size_t rows, uint32_t dimension);
+  // `together`: bytes of all vectors of the index (allocate_piece).
+  static std::shared_ptr<VectorChunk> make(size_t rows, uint32_t dimension, size_t together);
   static std::shared_ptr<VectorChunk> borrow(const float* data, size_t rows, std::shared_ptr<const void> owner);
 
   bool borrowed() const noexcept { return own == nullptr; }
@@ -63,8 +60,8 @@ struct VectorChunk {
   size_t rows = 0;  // capacity
   size_t used = 0;  // rows written so far
   const float* data = nullptr;
-  std::unique_ptr<float[], Free> own;  // what `data` points to, null when borrowed
-  std::shared_ptr<const void> owner;   // keeps borrowed memory alive
+  Piece<float> own;                   // what `data` points to, null when borrowed
+  std::shared_ptr<const void> owner;  // keeps borrowed memory alive
 };
 
 // A row written since the ANN graph was made; stale once the slot's stamp is another.
