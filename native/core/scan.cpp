@@ -121,7 +121,8 @@ class Pass final : public CanonicalScore {
   // False when cancelled.
   bool run() noexcept {
     share(queries_items() + panels_, [](Pass& pass, uint32_t, size_t item) { pass.prepare(item); });
-    for (std::atomic<float>& bar : bars_) bar.store(-std::numeric_limits<float>::infinity(), std::memory_order_relaxed);
+    for (std::atomic<float>& floor : floors_)
+      floor.store(-std::numeric_limits<float>::infinity(), std::memory_order_relaxed);
     share(state_.rows.size(), [](Pass& pass, uint32_t worker, size_t chunk) {
       if (pass.stopped_.load(std::memory_order_relaxed)) return;
       if (cancelled(pass.request_.cancel)) {
@@ -254,7 +255,7 @@ class Pass final : public CanonicalScore {
 
   void scan_chunk(Worker& worker, size_t c) noexcept {
     const RowChunk& chunk = *state_.rows.get(c);
-    if (threads_ > 1) worker.lists.share_bars(bars_);
+    if (threads_ > 1) worker.lists.share_bars(floors_);
     Group group;
     for (size_t w = 0; w < RowChunk::kWords; ++w) {
       uint64_t bits = chunk.present[w];
@@ -339,7 +340,7 @@ class Pass final : public CanonicalScore {
   char* exact_packed_ = nullptr;
   std::once_flag exact_once_;
   std::atomic<bool> stopped_{false};
-  std::atomic<float> bars_[kPassQueries];  // the best of all workers'
+  std::atomic<float> floors_[kPassQueries];  // share_bars
   TopK* tops_ = nullptr;
 };
 

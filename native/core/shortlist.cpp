@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace finch {
@@ -157,13 +158,15 @@ void Shortlists::tighten(float bound) noexcept {
   bound_ = bound;
 }
 
-void Shortlists::share_bars(std::atomic<float>* bars) noexcept {
+void Shortlists::share_bars(std::atomic<float>* floors) noexcept {
+  // Rounded down, so that no bar is raised by rounding.
+  const auto below = [](float x) { return std::nextafter(x, -kInfinity); };
   for (size_t query = 0; query < sizes_.size(); ++query) {
-    float shared = bars[query].load(std::memory_order_relaxed);
-    while (shared < bars_[query] &&
-           !bars[query].compare_exchange_weak(shared, bars_[query], std::memory_order_relaxed)) {
+    const float floor = below(bars_[query] + bound_);
+    float shared = floors[query].load(std::memory_order_relaxed);
+    while (shared < floor && !floors[query].compare_exchange_weak(shared, floor, std::memory_order_relaxed)) {
     }
-    bars_[query] = std::max(bars_[query], shared);
+    if (shared > floor) bars_[query] = std::max(bars_[query], below(shared - bound_));
   }
 }
 

@@ -41,8 +41,9 @@ class Shortlists {
     slots_[at] = slot;
     if (++size == capacity_) prune(query, &contenders_);
   }
-  // Raises the bars to those of others that scan other rows for the same queries, and theirs to these.
-  void share_bars(std::atomic<float>* bars) noexcept;
+  // Takes over what others that scan other rows for the same queries know of the `want`-th canonical score, and tells
+  // them. `floors`, one per query, begin at -infinity: bars of lists with different bounds cannot be compared.
+  void share_bars(std::atomic<float>* floors) noexcept;
   // From here on the scan's scores are within `bound`, a smaller one.
   void tighten(float bound) noexcept;
   float bound() const noexcept { return bound_; }
