@@ -1,11 +1,15 @@
 import { access } from 'node:fs/promises';
-import { FinchError, mergeTools, ToolIndex } from '../../lib/index.js';
+import { FinchError, mergeTools, ToolIndex, type ToolIndexOptions } from '../../lib/index.js';
 import { type Command, given, numberOption, parse, UsageError } from '../arguments.js';
 import { encoderOptions, encoderUsage, openEncoder } from '../encoder-options.js';
 import { checkOutput } from '../output-file.js';
 import { printable } from '../printable.js';
 import { ProgressLine } from '../progress.js';
 import { readSources } from '../sources.js';
+
+const storages = ['f32', 'bf16', 'f16', 'i8'] as const satisfies ReadonlyArray<
+  NonNullable<ToolIndexOptions['storage']>
+>;
 
 const usage = `usage: toolfinch index SOURCE… --out FILE
 
@@ -19,6 +23,7 @@ from the content. NAME=SOURCE puts a file's tools into a group, which keeps equa
   --strict                   fail when one server of a config cannot be read
   --fresh                    build anew even when FILE exists
   --no-prior                 no metadata prior: about twice as fast
+  --storage FORMAT           what vectors are scanned in: f32 (default, exact), bf16, f16 or i8; all are rescored in f32
   --ann-threshold N          from N tools on, search an HNSW graph (default 50000)
 ${encoderUsage}
   --json                     a JSON summary on stdout`;
@@ -35,6 +40,7 @@ export const index: Command = {
       strict: { type: 'boolean', default: false },
       fresh: { type: 'boolean', default: false },
       'no-prior': { type: 'boolean', default: false },
+      storage: { type: 'string' },
       'ann-threshold': { type: 'string' },
       json: { type: 'boolean', default: false },
       ...encoderOptions,
@@ -42,6 +48,12 @@ export const index: Command = {
     if (files.length === 0 && values.mcp.length === 0) throw new UsageError('no source is given');
 
     const annThreshold = numberOption('ann-threshold', values['ann-threshold']);
+    const storage = values.storage as ToolIndexOptions['storage'];
+    if (storage !== undefined && !storages.includes(storage)) {
+      throw new UsageError(
+        `--storage is ${JSON.stringify(storage)}; expected one of ${storages.join(', ')}`,
+      );
+    }
     await checkOutput('--out', values.out);
     const start = performance.now();
     const tools = mergeTools(
@@ -58,21 +70,26 @@ export const index: Command = {
     const options = { encoder, ...given({ annThreshold }) };
     const known = !values.fresh && (await exists(values.out));
     const toolIndex = known
-      ? await openKnown(values.out, options, values['no-prior'])
-      : await ToolIndex.build([], { ...options, prior: values['no-prior'] ? 'none' : 'metadata' });
+      ? await openKnown(values.out, options, { storage, noPrior: values['no-prior'] })
+      : await ToolIndex.build([], {
+          ...options,
+          ...given({ storage }),
+          prior: values['no-prior'] ? 'none' : 'metadata',
+        });
     const summary = await toolIndex.sync(tools, {
       onProgress: ({ done, total }) => progress.update(done, total),
     });
     progress.end();
     await toolIndex.save(values.out);
     const seconds = (performance.now() - start) / 1000;
-    const { vectorBytes, annBytes } = toolIndex.info();
+    const { storage: format, vectorBytes, annBytes } = toolIndex.info();
     const result = {
       file: values.out,
       tools: toolIndex.count,
       ...summary,
       seconds,
       toolsPerSecond: (summary.added + summary.replaced) / seconds,
+      storage: format,
       vectorBytes,
       annBytes,
       peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
@@ -93,7 +110,7 @@ export const index: Command = {
 async function openKnown(
   file: string,
   options: Parameters<typeof ToolIndex.open>[1],
-  noPrior: boolean,
+  asked: { storage: ToolIndexOptions['storage']; noPrior: boolean },
 ): Promise<ToolIndex> {
   const index = await ToolIndex.open(file, options).catch((error: unknown) => {
     if (!(error instanceof FinchError) || error.code === 'FINCH_IO') throw error;
@@ -101,11 +118,19 @@ async function openKnown(
       cause: error,
     });
   });
-  if (noPrior && index.prior !== 'none') {
+  if (asked.noPrior && index.prior !== 'none') {
     index.close();
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
       `${file} was built with the metadata prior, and --no-prior cannot take it out. With --fresh it is built anew.`,
+    );
+  }
+  const { storage } = index.info();
+  if (asked.storage !== undefined && asked.storage !== storage) {
+    index.close();
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `${file} was built with --storage ${storage}, which stays. With --fresh it is built anew.`,
     );
   }
   return index;

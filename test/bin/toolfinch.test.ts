@@ -199,6 +199,20 @@ describe('toolfinch', () => {
     expect(JSON.parse(grouped.stdout)).toMatchObject({ tools: 3 });
   });
 
+  it('keeps the storage that an index was made with', async () => {
+    const index = (...args: string[]) =>
+      toolfinch('index', 'clock.json', '--out', 'small.finch', '--json', ...args);
+    const made = await index('--storage', 'i8');
+    expect(JSON.parse(made.stdout)).toMatchObject({ tools: 2, storage: 'i8' });
+    const again = await index();
+    expect(JSON.parse(again.stdout)).toMatchObject({ unchanged: 2, storage: 'i8' });
+    const other = await index('--storage', 'f32');
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('--fresh')]);
+    const fresh = await index('--storage', 'f32', '--fresh');
+    expect(JSON.parse(fresh.stdout)).toMatchObject({ storage: 'f32' });
+    expect((await index('--storage', 'i4')).code).toBe(2);
+  });
+
   it('tells a tools file from a config by its top level, and prints no control characters', async () => {
     const tools = [
       {
