@@ -1,6 +1,6 @@
 // Real tools servers, real faults, an agent's loop: does feedback keep an agent working?
 //
-//   node experiments/live-validation/run.mjs            the full run, under ten minutes
+//   node experiments/live-validation/run.mjs            the full run, under ten minutes on 2 free cores
 //   node experiments/live-validation/run.mjs --short    one seed, few tasks
 //   … --write                                           tables and curve into docs/live-validation.*
 //   … --json FILE                                       everything that happened, task by task
