@@ -48,8 +48,6 @@ export function measureRun(run, { plans }) {
     failedTools: returned.failed,
     toolsBack: returned.back,
     tasksBack: returned.tasks,
-    /** Calls that failed though nothing was wrong with the server: late answers of a busy machine. */
-    spurious: [...before, ...after].flatMap((record) => record.calls).filter(failed).length,
   };
 }
 
