@@ -18,10 +18,12 @@ const { values } = parseArgs({
   },
 });
 const root = fileURLToPath(new URL('..', import.meta.url));
+// Where the addon was built, the core need not be compiled again.
+const plain = existsSync(path.join(root, 'build/cmake/CMakeCache.txt')) ? 'cmake' : 'native-test';
 const folder = path.join(
   root,
   'build',
-  values.sanitize === undefined ? 'native-test' : `native-${values.sanitize.replaceAll(',', '-')}`,
+  values.sanitize === undefined ? plain : `native-${values.sanitize.replaceAll(',', '-')}`,
 );
 
 const run = (command, args, env = {}) => {
@@ -47,7 +49,9 @@ run('cmake', [
     ? []
     : [`-DTOOLFINCH_SANITIZE=${values.sanitize}`, '-DTOOLFINCH_WERROR=OFF']),
 ]);
-run('cmake', ['--build', folder, '-j', String(availableParallelism())]);
+const programs = ['toolfinch_tests', 'toolfinch_stress'];
+const jobs = String(availableParallelism());
+run('cmake', ['--build', folder, '-j', jobs, '--target', ...programs]);
 
 const runtime =
   process.env.TOOLFINCH_ONNXRUNTIME ??
