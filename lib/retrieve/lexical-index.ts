@@ -1,6 +1,6 @@
-import MiniSearch from 'minisearch';
 import { type LexicalFields, splitWords } from '../catalog/index-text.js';
 import { aString, fields as shape } from '../check.js';
+import { Bm25, type Bm25Scores, type FieldTerms } from './bm25.js';
 import { stopWords } from './stop-words.js';
 
 export interface LexicalHit {
@@ -26,18 +26,29 @@ const maxQueryWords = 64;
 /** Queries come from users: what is beyond this is not read, so that none can hold up the others. */
 const maxQueryCharacters = 8192;
 
+/** Where the words of a tool come from, and what one is worth there. */
+const places = [
+  { of: 'words', boost: 2 },
+  { of: 'description', boost: 1 },
+  { of: 'parameters', boost: 1 },
+  { of: 'group', boost: 1 },
+] as const;
+
+/** What the words of one text find. */
+export interface LexicalMatch {
+  /** Ids of the tools it calls by name; see {@link LexicalIndex.named}. */
+  readonly named: ReadonlySet<string>;
+  readonly scores: Bm25Scores;
+}
+
 /**
- * BM25 over tool names, descriptions, argument names and groups (MiniSearch), kept up as tools come and go. It finds by
- * the exact words that embeddings blur: product names, verbs, identifiers.
+ * BM25+ over tool names, descriptions, argument names and groups, kept up as tools come and go. It finds by the exact
+ * words that embeddings blur: product names, verbs, identifiers.
  */
 export class LexicalIndex {
   readonly #documents = new Map<string, Document>();
   readonly #names = new Map<string, Set<string>>();
-  readonly #search = new MiniSearch<Document>({
-    fields: ['words', 'description', 'parameters', 'group'],
-    tokenize: splitWords,
-    processTerm: (word) => (stopWords.has(word) ? null : singular(word)),
-  });
+  readonly #bm25 = new Bm25(places.map(({ boost }) => boost));
 
   get count(): number {
     return this.#documents.size;
@@ -49,7 +60,10 @@ export class LexicalIndex {
     this.remove(id);
     const document = { id, ...fields };
     this.#documents.set(id, document);
-    this.#search.add(document);
+    this.#bm25.add(
+      id,
+      places.map(({ of }) => termsOf(document[of])),
+    );
     for (const name of exactNames(document)) {
       const ids = this.#names.get(name);
       if (ids === undefined) this.#names.set(name, new Set([id]));
@@ -61,7 +75,10 @@ export class LexicalIndex {
   remove(id: string): void {
     const document = this.#documents.get(id);
     if (document === undefined) return;
-    this.#search.remove(document);
+    this.#bm25.remove(
+      id,
+      places.map(({ of }) => termsOf(document[of])),
+    );
     this.#documents.delete(id);
     for (const name of exactNames(document)) {
       const ids = this.#names.get(name);
@@ -76,13 +93,22 @@ export class LexicalIndex {
    */
   search(text: string): LexicalHit[] {
     aString(text, 'text');
-    const words = [...new Set(splitWords(text.slice(0, maxQueryCharacters)))].slice(
-      0,
-      maxQueryWords,
+    return this.#score(splitWords(text.slice(0, maxQueryCharacters))).best(
+      Number.POSITIVE_INFINITY,
     );
-    if (words.length === 0) return [];
-    const hits = this.#search.search(words.join(' '), { boost: { words: 2 } });
-    return hits.map(({ id, score }) => ({ id: id as string, score }));
+  }
+
+  /** @internal `named` and the scores of `search`, the text split once for both. */
+  match(text: string): LexicalMatch {
+    aString(text, 'text');
+    const read = text.slice(0, maxQueryCharacters);
+    const words = splitWords(read);
+    return { named: this.#named(read, words), scores: this.#score(words) };
+  }
+
+  #score(words: readonly string[]): Bm25Scores {
+    const asked = [...new Set(words)].slice(0, maxQueryWords);
+    return this.#bm25.score(asked.filter((word) => !stopWords.has(word)).map(singular));
   }
 
   /**
@@ -91,19 +117,35 @@ export class LexicalIndex {
    */
   named(text: string): ReadonlySet<string> {
     aString(text, 'text');
-    text = text.slice(0, maxQueryCharacters);
+    const read = text.slice(0, maxQueryCharacters);
+    return this.#named(read, splitWords(read));
+  }
+
+  #named(text: string, whole: readonly string[]): ReadonlySet<string> {
     const found = new Set<string>();
     const add = (name: string) => {
       for (const id of this.#names.get(name) ?? []) found.add(id);
     };
-    const whole = splitWords(text);
     if (whole.length <= 16) add(whole.join(' '));
     for (const written of text.split(/[\s"'`“”‘’,;!?()[\]{}]+/u)) {
+      // As most are, and one word at most.
+      if (/^[A-Z]?[a-z]*$/.test(written)) continue;
       const words = splitWords(written.split(/__|[/]/).at(-1) ?? '');
       if (words.length > 1) add(words.join(' '));
     }
     return found;
   }
+}
+
+function termsOf(text: string): FieldTerms {
+  const words = splitWords(text);
+  const counts = new Map<string, number>();
+  for (const word of words) {
+    if (stopWords.has(word)) continue;
+    const term = singular(word);
+    counts.set(term, (counts.get(term) ?? 0) + 1);
+  }
+  return { counts, length: new Set(words).size };
 }
 
 function exactNames(document: Document): Set<string> {

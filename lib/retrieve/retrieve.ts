@@ -3,7 +3,7 @@ import { anObject, aString, fields, optional, refuse, rule } from '../check.js';
 import { kindOf, shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { binding, type SearchMode } from '../native.js';
-import type { LexicalHit } from './lexical-index.js';
+import type { LexicalHit, LexicalMatch } from './lexical-index.js';
 import type { ToolIndex } from './tool-index.js';
 import { type AllowSet, asAllowSet, type Snapshot } from './vector-index.js';
 
@@ -103,22 +103,14 @@ export async function retrieve(
     return hits.map(({ id, key, score }) => ({ id, key, score, dense: score }));
   }
 
-  await turn();
-  const fetch = Math.max(minFetch, overFetch * n);
-  const {
-    best: lexical,
-    scores: lexicalOf,
-    named,
-  } = lexicalHits(index, snapshot, query.text, allow, fetch);
-  const logCount = Math.log(1 + snapshot.count);
-  const lexicalScore = (bm25: number) => lexicalWeight * Math.sqrt(bm25 / logCount);
-
   if (method === 'lexical') {
+    await turn();
+    const { hits, scaled, named } = lexicalHits(index, snapshot, query.text, allow, n);
     return order(
-      lexical.map(({ id, key, score }) => ({
+      hits.map(({ id, key, score }) => ({
         id,
         key,
-        score: lexicalScore(score) + (named.has(id) ? namedBonus : 0),
+        score: scaled(score) + (named.has(id) ? namedBonus : 0),
         lexical: score,
         ...(named.has(id) ? { named: true as const } : {}),
       })),
@@ -126,16 +118,24 @@ export async function retrieve(
     );
   }
 
+  // The pool searches while this thread does.
   const vector = vectorOf(query, method);
-  const dense = await snapshot.search(vector, {
-    k: Math.min(fetch, 65_536),
-    mode: options.mode ?? 'auto',
-    allow,
-    signal,
-  });
+  const [dense, before] = await Promise.all([
+    snapshot.search(vector, {
+      k: Math.min(fetchedFor(n), 65_536),
+      mode: options.mode ?? 'auto',
+      allow,
+      signal,
+    }),
+    turn().then(() => lexicalHits(index, snapshot, query.text, allow, n)),
+  ]);
+  const lexical = before.scores.current
+    ? before
+    : lexicalHits(index, snapshot, query.text, allow, n);
+  const { named, scores, scaled } = lexical;
   const candidates = new Map<string, { key: number; dense: number }>();
   for (const { id, key, score } of dense) candidates.set(id, { key, dense: score });
-  const missing = lexical
+  const missing = lexical.hits
     .filter(({ id }) => !candidates.has(id))
     .map(({ id, key }) => ({ id, key }));
   const cosines = cosinesOf(
@@ -148,11 +148,11 @@ export async function retrieve(
   });
   return order(
     [...candidates].map(([id, { key, dense: cosine }]) => {
-      const bm25 = lexicalOf.get(id) ?? 0;
+      const bm25 = scores.of(id);
       return {
         id,
         key,
-        score: cosine + lexicalScore(bm25) + (named.has(id) ? namedBonus : 0),
+        score: cosine + scaled(bm25) + (named.has(id) ? namedBonus : 0),
         dense: cosine,
         lexical: bm25,
         ...(named.has(id) ? { named: true as const } : {}),
@@ -181,27 +181,38 @@ function vectorOf(query: RetrieveQuery, method: RetrieveMethod): Float32Array {
   );
 }
 
-/** The best lexical hits that are allowed, `scores` of all of them, and the keys of those that are in the snapshot. */
+/** The best lexical hits that are allowed, with the keys of those that are in the snapshot, and the scores of all tools. */
 function lexicalHits(
   index: ToolIndex,
   snapshot: Snapshot,
   text: string,
   allow: AllowSet | undefined,
-  depth: number,
-): {
-  best: (LexicalHit & { key: number })[];
-  scores: ReadonlyMap<string, number>;
-  named: ReadonlySet<string>;
+  n: number,
+): LexicalMatch & {
+  hits: (LexicalHit & { key: number })[];
+  scaled: (bm25: number) => number;
 } {
-  const named = index.lexical.named(text);
-  const hits = index.lexical.search(text).filter(({ id }) => allow === undefined || allow.has(id));
-  const near = hits.filter(({ id }, place) => place < depth || named.has(id));
+  const { named, scores } = index.lexical.match(text);
+  const near = scores.best(fetchedFor(n), (id) => allow?.has(id) ?? true);
+  const listed = new Set(near.map(({ id }) => id));
+  for (const id of named) {
+    const score = scores.of(id);
+    if (score > 0 && !listed.has(id) && (allow?.has(id) ?? true)) near.push({ id, score });
+  }
   const keys = snapshot.find(near.map(({ id }) => id));
-  const best = near
+  const hits = near
     .map((hit, i) => ({ ...hit, key: keys[i] as number }))
     .filter(({ key }) => key !== 0);
-  return { best, scores: new Map(hits.map(({ id, score }) => [id, score])), named };
+  const logCount = Math.log(1 + snapshot.count);
+  return {
+    named,
+    scores,
+    hits,
+    scaled: (bm25) => lexicalWeight * Math.sqrt(bm25 / logCount),
+  };
 }
+
+const fetchedFor = (n: number) => Math.max(minFetch, overFetch * n);
 
 function cosinesOf(snapshot: Snapshot, vector: Float32Array, keys: number[]): Float32Array {
   if (keys.length === 0) return new Float32Array(0);

@@ -275,6 +275,7 @@ method('LexicalIndex', lexical, 'upsert', () => ['a', toolfinch.lexicalFields(to
 method('LexicalIndex', lexical, 'remove', () => ['a']);
 method('LexicalIndex', lexical, 'search', () => ['ring']);
 method('LexicalIndex', lexical, 'named', () => ['ring']);
+method('LexicalIndex', lexical, 'match', () => ['ring']);
 method('Snapshot', snapshot, 'find', () => [['a']]);
 for (const name of ['ids', 'vectors', 'priors'] as const)
   method('Snapshot', snapshot, name, () => [key]);
