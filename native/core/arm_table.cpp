@@ -73,15 +73,20 @@ Arm* ArmTable::find(std::string_view id, uint64_t hash) const noexcept {
   if (places_.empty()) return nullptr;
   for (size_t place = place_of(hash);; place = (place + 1) & (places_.size() - 1)) {
     Arm* arm = places_[place];
-    if (arm == nullptr || (arm->hash == hash && arm->id == id)) return arm;
+    if (arm == nullptr || (arm->hash == hash && arm->id.view() == id)) return arm;
   }
 }
 
 Arm* ArmTable::make(std::string_view id, uint64_t hash, const BanditRule& rule, float prior) {
   reserve(size_ + 1);
-  std::string name(id);
   Arm* arm = new (blocks_.take()) Arm;
-  arm->id = std::move(name);
+  try {
+    arm->id.set(id);
+  } catch (...) {
+    arm->~Arm();
+    blocks_.give(arm);
+    throw;
+  }
   arm->hash = hash;
   arm->prior = prior;
   if (rule.keeps_vectors()) {
@@ -121,9 +126,7 @@ void ArmTable::erase(Arm* arm) noexcept {
 
 uint64_t ArmTable::bytes() const noexcept {
   uint64_t sum = places_.size() * sizeof(Arm*) + blocks_.bytes();
-  each([&](const Arm& arm) {
-    if (arm.id.capacity() > std::string().capacity()) sum += arm.id.capacity() + 1;
-  });
+  each([&](const Arm& arm) { sum += arm.id.bytes(); });
   return sum;
 }
 

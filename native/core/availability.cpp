@@ -27,13 +27,16 @@ double half_to_the(double x) noexcept {
   return (low + high * t8) * std::bit_cast<double>(power);
 }
 
+// 2^n for 0 <= n <= 1023.
+double two_to_the(int n) noexcept { return std::bit_cast<double>(static_cast<uint64_t>(1023 + n) << 52); }
+
 }  // namespace
 
 double availability_at(const Availability& state, const AvailabilityRule& rule, double now) noexcept {
   const double elapsed = now - state.time;
   if (!(elapsed > 0.0) || state.level >= 1.0) return state.level;
   const int doublings = static_cast<int>(std::min<uint32_t>(state.failures, 1024)) - 1;
-  const double half_life = std::min(rule.half_life_max, std::ldexp(rule.half_life, std::max(doublings, 0)));
+  const double half_life = std::min(rule.half_life_max, rule.half_life * two_to_the(std::max(doublings, 0)));
   return std::clamp(1.0 - (1.0 - state.level) * half_to_the(elapsed / half_life), 0.0, 1.0);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -23,6 +25,7 @@ constexpr float kLambdaHigh = 1e6f;
 constexpr float kGammaLow = 1e-6f;
 // Arms that are looked up before any is scored.
 constexpr size_t kGroup = 16;
+constexpr size_t kLine = 64;
 
 finch_status read_options(const finch_bandit_options* given, BanditRule* out) noexcept {
   if (given == nullptr) return fail(FINCH_INVALID_ARGUMENT, "options is NULL; dimension is required.");
@@ -120,6 +123,19 @@ finch_status check_context(const float* x, size_t dimension, size_t i, double* f
 
 using Context = SmallBuffer<float, kContextOnStack>;
 
+// The unit context: `room`, or x itself. A factor this near to 1 gives every float back as it was, and most contexts
+// come as unit vectors; only one that lies across cache lines is copied.
+const float* unit_context(const float* x, double factor, size_t dimension, float* room) noexcept {
+  constexpr double kHalfUlp = 0x1p-25;
+  if (!(std::fabs(factor - 1.0) < kHalfUlp)) {
+    kernels().scale(x, factor, dimension, room);
+    return room;
+  }
+  if (reinterpret_cast<uintptr_t>(x) % kLine == 0) return x;
+  std::memcpy(room, x, dimension * sizeof(float));
+  return room;
+}
+
 // The arm's 1 / A, made now if updates have left it behind. Readers share the lock, so one makes it and others wait the
 // fraction of a microsecond it takes.
 void ensure_inverse(const BanditRule& rule, const Arm& arm) noexcept {
@@ -140,7 +156,7 @@ void ensure_inverse(const BanditRule& rule, const Arm& arm) noexcept {
 class Scorer {
  public:
   Scorer(const BanditRule& rule, const float* unit, double total_evidence, bool explore) noexcept
-      : rule_(rule), unit_(unit), root_(std::sqrt(static_cast<double>(rule.dimension))) {
+      : rule_(rule), root_(std::sqrt(static_cast<double>(rule.dimension))) {
     alpha_ = explore ? static_cast<double>(rule.alpha) : 0.0;
     lambda_ = static_cast<double>(rule.lambda);
     if (rule.form == FINCH_BANDIT_MEAN) log_evidence_ = std::log1p(total_evidence);
@@ -188,7 +204,6 @@ class Scorer {
 
  private:
   const BanditRule& rule_;
-  const float* unit_;
   double root_;
   double alpha_;
   double lambda_;
@@ -197,20 +212,18 @@ class Scorer {
 };
 
 // Asks memory for all arms of a group: scattered ones miss the caches at every step, and the misses of one step
-// overlap.
-void fetch_group(const BanditRule& rule, const ArmTable& table, const ScoredId* ids, size_t count) noexcept {
-  const Arm* guesses[kGroup];
+// overlap. `vectors`: the first of the two that will be used, 0 (A) or 1 (b).
+void fetch_group(const BanditRule& rule, const ArmTable& table, const ScoredId* ids, size_t count,
+                 size_t vectors) noexcept {
   for (size_t i = 0; i < count; ++i) {
-    guesses[i] = table.guess(ids[i].hash);
-    if (guesses[i] != nullptr) prefetch(guesses[i]);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    if (guesses[i] == nullptr) continue;
-    prefetch(guesses[i]->id.data());
+    const Arm* arm = table.guess(ids[i].hash);
+    if (arm == nullptr) continue;
+    prefetch(arm);
+    prefetch(&arm->updates);
     if (!rule.keeps_vectors()) continue;
-    const float* b = guesses[i]->vectors() + rule.stride();
-    prefetch(b);
-    prefetch(b + rule.stride());
+    const float* first = arm->vectors() + vectors * rule.stride();
+    prefetch(first);
+    prefetch(first + rule.stride());
   }
 }
 
@@ -222,7 +235,7 @@ void score_group(const BanditRule& rule, const ArmTable& table, const Scorer& sc
   float dots[kGroup];
   float spreads[kGroup];
   size_t known = 0;
-  fetch_group(rule, table, ids, count);
+  fetch_group(rule, table, ids, count, 1);
   for (size_t i = 0; i < count; ++i) {
     arms[i] = table.find(ids[i].id, ids[i].hash);
     if (arms[i] == nullptr || !rule.keeps_vectors()) continue;
@@ -273,6 +286,7 @@ finch_status check_score(const finch_bandit* bandit, const finch_string* ids, co
 // Ids and priors of one list as the C ABI gives them.
 auto ids_from(const finch_string* ids, const float* priors) noexcept {
   return [=](size_t first, size_t count, ScoredId* group) {
+    for (size_t i = 0; i < count; ++i) prefetch(ids[first + i].data);
     for (size_t i = 0; i < count; ++i) {
       const std::string_view id = view(ids[first + i]);
       group[i] = {id, hash_id(id), priors != nullptr ? priors[first + i] : 0.5f};
@@ -294,21 +308,23 @@ struct UpdateRule {
   float floor;
 };
 
-// One outcome on one arm in the context x, `root` long.
-void apply(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, const float* x, uint64_t* total) noexcept {
-  const BanditRule& rule = update.rule;
-  if (rule.keeps_vectors()) {
-    const float reward = rule.form == FINCH_BANDIT_CALIBRATED ? outcome.y - arm->prior : outcome.y;
-    kernels().arm_update(arm->vectors(), rule.stride(), x, rule.dimension, rule.gamma, update.floor, reward);
-    arm->inverse.store(Inverse::stale, std::memory_order_relaxed);
-  }
+// What one outcome changes on its arm besides the vectors.
+void record(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, uint64_t* total) noexcept {
   if (arm->updates > 0) *total -= evidence_units(arm->evidence);
   arm->evidence = update.gamma * arm->evidence + 1.0;
   arm->reward_sum = update.gamma * arm->reward_sum + static_cast<double>(outcome.y);
   *total += evidence_units(arm->evidence);
-  observe(&arm->availability, rule.availability, static_cast<double>(outcome.y), outcome.now);
+  observe(&arm->availability, update.rule.availability, static_cast<double>(outcome.y), outcome.now);
   arm->last_outcome = outcome.y;
   if (arm->updates < kMostUpdates) ++arm->updates;
+}
+
+// The vectors' part, in the context x, `root` long.
+void learn(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, const float* x) noexcept {
+  const BanditRule& rule = update.rule;
+  const float reward = rule.form == FINCH_BANDIT_CALIBRATED ? outcome.y - arm->prior : outcome.y;
+  kernels().arm_update(arm->vectors(), rule.stride(), x, rule.dimension, rule.gamma, update.floor, reward);
+  arm->inverse.store(Inverse::stale, std::memory_order_relaxed);
 }
 
 // Arms for all outcomes, made where there is none yet; if that fails half-way, none is made.
@@ -317,11 +333,21 @@ class Targets {
   Targets(ArmTable* table, const BanditRule& rule, const finch_outcome* outcomes, size_t count) : arms_(count) {
     size_t i = 0;
     try {
-      for (; i < count; ++i) {
-        const std::string_view id = view(outcomes[i].id);
-        const uint64_t hash = hash_id(id);
-        arms_[i] = table->find(id, hash);
-        if (arms_[i] == nullptr) arms_[i] = table->make(id, hash, rule, outcomes[i].prior);
+      ScoredId group[kGroup];
+      while (i < count) {
+        const size_t first = i;
+        const size_t some = std::min(kGroup, count - first);
+        for (size_t j = 0; j < some; ++j) prefetch(outcomes[first + j].id.data);
+        for (size_t j = 0; j < some; ++j) {
+          const finch_outcome& outcome = outcomes[first + j];
+          group[j] = {view(outcome.id), hash_id(view(outcome.id)), outcome.prior};
+        }
+        fetch_group(rule, *table, group, some, 0);
+        for (; i < first + some; ++i) {
+          const ScoredId& wanted = group[i - first];
+          arms_[i] = table->find(wanted.id, wanted.hash);
+          if (arms_[i] == nullptr) arms_[i] = table->make(wanted.id, wanted.hash, rule, wanted.prior);
+        }
       }
     } catch (...) {
       // An arm made here has no update yet. It may be there more than once: its first place erases it.
@@ -368,11 +394,11 @@ finch_status score_ids(const finch_bandit& bandit, const ScoredId* ids, size_t c
   double factor = 0.0;
   if (status == FINCH_OK) status = check_context(x, bandit.rule.dimension, 0, &factor);
   if (status != FINCH_OK) return status;
-  Context unit(bandit.rule.dimension);
-  kernels().scale(x, factor, bandit.rule.dimension, unit.data());
+  Context room(bandit.rule.dimension);
+  const float* unit = unit_context(x, factor, bandit.rule.dimension, room.data());
   std::shared_lock lock(bandit.mutex);
   const auto ids_of = [&](size_t first, size_t some, ScoredId* group) { std::copy_n(ids + first, some, group); };
-  score_list(bandit, ids_of, count, unit.data(), now, explore, out);
+  score_list(bandit, ids_of, count, unit, now, explore, out);
   return FINCH_OK;
 }
 
@@ -408,10 +434,10 @@ finch_status finch_bandit_score(const finch_bandit* bandit, const finch_string* 
     double factor = 0.0;
     status = finch::check_context(x, dimension, 0, &factor);
     if (status != FINCH_OK) return status;
-    finch::Context unit(dimension);
-    finch::kernels().scale(x, factor, dimension, unit.data());
+    finch::Context room(dimension);
+    const float* unit = finch::unit_context(x, factor, dimension, room.data());
     std::shared_lock lock(bandit->mutex);
-    finch::score_list(*bandit, finch::ids_from(ids, priors), count, unit.data(), now, explore != 0, out);
+    finch::score_list(*bandit, finch::ids_from(ids, priors), count, unit, now, explore != 0, out);
     return FINCH_OK;
   });
 }
@@ -441,14 +467,14 @@ finch_status finch_bandit_score_batch(const finch_bandit* bandit, const finch_st
       status = finch::check_context(contexts == nullptr ? nullptr : context(j), dimension, j, &factors[j]);
       if (status != FINCH_OK) return status;
     }
-    finch::Context unit(dimension);
+    finch::Context room(dimension);
     std::shared_lock lock(bandit->mutex);
     for (size_t j = 0; j < lists; ++j) {
       const size_t first = static_cast<size_t>(offsets[j]);
       const size_t count = static_cast<size_t>(offsets[j + 1]) - first;
-      finch::kernels().scale(context(j), factors[j], dimension, unit.data());
+      const float* unit = finch::unit_context(context(j), factors[j], dimension, room.data());
       finch::score_list(*bandit, finch::ids_from(ids + first, priors == nullptr ? nullptr : priors + first), count,
-                        unit.data(), now, explore != 0, out + first);
+                        unit, now, explore != 0, out + first);
     }
     return FINCH_OK;
   });
@@ -467,11 +493,13 @@ finch_status finch_bandit_update(finch_bandit* bandit, const finch_outcome* outc
     std::unique_lock lock(bandit->mutex);
     const finch::Targets targets(&bandit->table, bandit->rule, outcomes, count);
     for (size_t i = 0; i < count; ++i) {
+      finch::record(update, targets[i], outcomes[i], &bandit->table.evidence);
+      if (!bandit->rule.keeps_vectors()) continue;
       // Outcomes of one decision share its context.
       if (i == 0 || outcomes[i].x != outcomes[i - 1].x) {
         finch::kernels().scale(outcomes[i].x, factors[i] * update.root, dimension, x.data());
       }
-      finch::apply(update, targets[i], outcomes[i], x.data(), &bandit->table.evidence);
+      finch::learn(update, targets[i], outcomes[i], x.data());
     }
     return FINCH_OK;
   });

@@ -86,7 +86,7 @@ class Reader {
 
 size_t state_bytes(const BanditRule& rule, const ArmTable& table) noexcept {
   size_t size = kHeaderBytes + kChecksumBytes;
-  table.each([&](const Arm& arm) { size += kArmBytes + padded(arm.id.size()) + vector_bytes(rule); });
+  table.each([&](const Arm& arm) { size += kArmBytes + padded(arm.id.view().size()) + vector_bytes(rule); });
   return size;
 }
 
@@ -94,7 +94,7 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
   std::vector<const Arm*> sorted;
   sorted.reserve(table.size());
   table.each([&](const Arm& arm) { sorted.push_back(&arm); });
-  std::sort(sorted.begin(), sorted.end(), [](const Arm* a, const Arm* b) { return a->id < b->id; });
+  std::sort(sorted.begin(), sorted.end(), [](const Arm* a, const Arm* b) { return a->id.view() < b->id.view(); });
 
   Writer out(buffer);
   out.bytes({kMagic, sizeof(kMagic)});
@@ -108,7 +108,7 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
   out.u64(size - kHeaderBytes - kChecksumBytes);
   for (const Arm* each : sorted) {
     const Arm& arm = *each;
-    out.u32(static_cast<uint32_t>(arm.id.size()));
+    out.u32(static_cast<uint32_t>(arm.id.view().size()));
     out.u32(arm.availability.failures);
     out.f32(arm.prior);
     out.f32(arm.last_outcome);
@@ -117,7 +117,7 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
     out.f64(arm.reward_sum);
     out.f64(arm.availability.level);
     out.f64(arm.availability.time);
-    out.bytes(arm.id);
+    out.bytes(arm.id.view());
     if (rule.keeps_vectors()) {
       out.f32s(arm.vectors(), rule.dimension);
       out.f32s(arm.vectors() + rule.stride(), rule.dimension);

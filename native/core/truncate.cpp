@@ -115,12 +115,16 @@ finch_status check_row(const float* row, size_t d, size_t i, long long list) noe
   return FINCH_OK;
 }
 
-// What is known of a row, for its neighbour's sake.
-struct SeenRow {
-  const float* row;
-  bool safe;
-  double length;  // of a safe row
-};
+// A row whose sums are not safe, or which is no vector: refused, or compared in double precision.
+finch_status check_rows_of(const float* const* rows, const float* norms, size_t from, size_t count, size_t d,
+                           size_t first, long long list) noexcept {
+  for (size_t i = from; i < count; ++i) {
+    if (is_safe(norms[i])) continue;
+    const finch_status status = check_row(rows[i], d, first + i, list);
+    if (status != FINCH_OK) return status;
+  }
+  return FINCH_OK;
+}
 
 finch_status see_similarities(const EmbeddingRows& embeddings, size_t n, long long list, LargestGap* largest,
                               float* similarities) noexcept {
@@ -130,29 +134,24 @@ finch_status see_similarities(const EmbeddingRows& embeddings, size_t n, long lo
   const float* rows[kBlock + 1];
   float dots[kBlock];
   float norms[kBlock + 1];
-  SeenRow previous{};
+  float near[kBlock];
   float last = 0.0f;
   // Blocks share a row: the last of one is the first of the next.
   for (size_t first = 0; first == 0 || first + 1 < n; first += kBlock) {
     const size_t count = std::min(kBlock + 1, n - first);
     for (size_t i = 0; i < count; ++i) rows[i] = embeddings.at(first + i);
     k.gap_rows(rows, count, d, dots, norms);
-    for (size_t i = first == 0 ? 0 : 1; i < count; ++i) {
-      const SeenRow here = {rows[i], is_safe(norms[i]), std::sqrt(static_cast<double>(norms[i]))};
-      if (!here.safe) {
-        const finch_status status = check_row(here.row, d, first + i, list);
-        if (status != FINCH_OK) return status;
+    const finch_status status = check_rows_of(rows, norms, first == 0 ? 0 : 1, count, d, first, list);
+    if (status != FINCH_OK) return status;
+    k.cosines(dots, norms, count, near);
+    for (size_t i = 1; i < count; ++i) {
+      if (!is_safe(norms[i - 1]) || !is_safe(norms[i])) {
+        near[i - 1] = to_similarity(wide_cosine(rows[i - 1], rows[i], d));
       }
-      if (first + i > 0) {
-        const float similarity = here.safe && previous.safe
-                                     ? to_similarity(static_cast<double>(dots[i - 1]) / (previous.length * here.length))
-                                     : to_similarity(wide_cosine(previous.row, here.row, d));
-        if (first + i > 1) largest->see(last, similarity, first + i - 1);
-        if (similarities != nullptr) similarities[first + i - 1] = similarity;
-        last = similarity;
-      }
-      previous = here;
+      if (first + i > 1) largest->see(last, near[i - 1], first + i - 1);
+      last = near[i - 1];
     }
+    if (similarities != nullptr) std::copy_n(near, count - 1, similarities + first);
   }
   return FINCH_OK;
 }

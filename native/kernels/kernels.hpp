@@ -27,6 +27,8 @@ struct Kernels {
 
   // gaps: dots[i] = rows[i] . rows[i + 1] and norms[i] = rows[i] . rows[i], each the bits of `dot`.
   void (*gap_rows)(const float* const* rows, size_t count, size_t d, float* dots, float* norms);
+  // out[i] = dots[i] / (sqrt(norms[i]) sqrt(norms[i + 1])) within [-1, 1], the same bits in every table.
+  void (*cosines)(const float* dots, const float* norms, size_t count, float* out);
 
   // bandit, the same bits in every table; an arm is A, b and 1 / A, a stride apart.
   // means[k] = sum b_i x_i / A_i and variances[k] = sum x_i^2 / A_i of arm k.

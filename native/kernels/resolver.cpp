@@ -37,10 +37,10 @@ namespace finch {
 namespace {
 
 // A table: the families of one instruction set, and the scan formats, of which an extension may bring its own.
-#define FINCH_TABLE(name, isa, bf16, i8)                                                                               \
-  Kernels {                                                                                                            \
-    name, {&isa::scan.f32, &bf16, &isa::scan.f16, &i8}, {}, isa::dot, isa::gap_rows, isa::arm_scores, isa::arm_invert, \
-        isa::arm_update, isa::square_sum, isa::scale                                                                   \
+#define FINCH_TABLE(name, isa, bf16, i8)                                                                            \
+  Kernels {                                                                                                         \
+    name, {&isa::scan.f32, &bf16, &isa::scan.f16, &i8}, {}, isa::dot, isa::gap_rows, isa::cosines, isa::arm_scores, \
+        isa::arm_invert, isa::arm_update, isa::square_sum, isa::scale                                               \
   }
 
 constexpr Kernels kPortable = FINCH_TABLE("portable", portable, portable::scan.bf16, portable::scan.i8);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -127,6 +128,29 @@ TEST(GapsKernel, NotFiniteAlwaysShowsInTheNorm) {
           }
         }
       }
+    }
+  }
+}
+
+TEST(GapsKernel, CosinesAreRoundedOnceInEveryTable) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  for (size_t count = 0; count <= 66; ++count) {
+    std::vector<float> dots(count), norms(count), wanted(count, 7.0f);
+    for (size_t i = 0; i < count; ++i) {
+      norms[i] = std::ldexp(normal(random) * normal(random) + 1e-3f, static_cast<int>(random() % 60) - 30);
+      norms[i] = std::fabs(norms[i]);
+    }
+    for (size_t i = 0; i + 1 < count; ++i) {
+      const double a = std::sqrt(static_cast<double>(norms[i])), b = std::sqrt(static_cast<double>(norms[i + 1]));
+      dots[i] = static_cast<float>(a * b * 1.2 * std::sin(static_cast<double>(normal(random))));
+      wanted[i] = static_cast<float>(std::clamp(static_cast<double>(dots[i]) / (a * b), -1.0, 1.0));
+    }
+    for (const Kernels* k : available_kernels()) {
+      std::vector<float> got(count, 7.0f);
+      k->cosines(dots.data(), norms.data(), count, got.data());
+      for (size_t i = 0; i < count; ++i)
+        EXPECT_EQ(bits(got[i]), bits(wanted[i])) << k->name << " " << count << " " << i;
     }
   }
 }

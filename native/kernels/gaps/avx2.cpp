@@ -58,6 +58,28 @@ void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, flo
   for (size_t i = 1; i < count; ++i) dot_and_norm(rows[i - 1], rows[i], d, &dots[i - 1], &norms[i]);
 }
 
+void cosines(const float* dots, const float* norms, size_t count, float* out) {
+  if (count < 2) return;
+  constexpr size_t kWidth = 4;
+  const __m256d most = _mm256_set1_pd(1.0);
+  const __m256d least = _mm256_set1_pd(-1.0);
+  const auto low = [](size_t left) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(kMask + kLanes - (left < 4 ? left : 4)));
+  };
+  const auto load = [&](const float* p, size_t left) { return _mm256_cvtps_pd(_mm_maskload_ps(p, low(left))); };
+  __m256d here = _mm256_sqrt_pd(load(norms, count));
+  for (size_t i = 0; i + 1 < count; i += kWidth) {
+    const size_t left = count - i;  // norms from i on; 2 at least
+    const __m256d next = left > kWidth ? _mm256_sqrt_pd(load(norms + i + kWidth, left - kWidth)) : here;
+    const __m256d seam = _mm256_permute2f128_pd(here, next, 0x21);  // here 2, 3, next 0, 1
+    const __m256d behind = _mm256_shuffle_pd(here, seam, 0x5);      // here 1, 2, 3, next 0
+    const __m256d cosine = _mm256_div_pd(load(dots + i, left - 1), _mm256_mul_pd(here, behind));
+    const __m128 rounded = _mm256_cvtpd_ps(_mm256_max_pd(least, _mm256_min_pd(most, cosine)));
+    _mm_maskstore_ps(out + i, low(left - 1), rounded);
+    here = next;
+  }
+}
+
 }  // namespace finch::avx2
 
 #endif  // x86-64

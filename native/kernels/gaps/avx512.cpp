@@ -23,108 +23,171 @@ inline float fold(const __m512 (&a)[4]) {
   return _mm_cvtss_f32(_mm_add_ss(t, _mm_movehdup_ps(t)));
 }
 
-// The sums of `kRows` rows: dots[r] = rows[r] . rows[r + 1] and norms[r] = rows[r + 1] . rows[r + 1]. Every row is read
-// once for all its sums: with a pair at a time it is the loads, not the arithmetic, that take the time.
-template <size_t kRows>
+// The sums of `kRows` rows: dots[r] = rows[r] . rows[r + 1] and norms[r] = rows[r + 1] . rows[r + 1]; kFirst: before
+// these norms that of rows[0]. Every row is read once for all its sums: with a pair at a time it is the loads, not the
+// arithmetic, that take the time.
+template <size_t kRows, bool kFirst>
 struct Group {
+  static constexpr size_t kNorms = kRows - 1 + (kFirst ? 1 : 0);
   __m512 dot[kRows - 1][4];
-  __m512 norm[kRows - 1][4];
+  __m512 norm[kNorms][4];
 
   Group() {
-    for (size_t r = 0; r < kRows - 1; ++r) {
-      for (size_t j = 0; j < 4; ++j) dot[r][j] = norm[r][j] = _mm512_setzero_ps();
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; ++j) {
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kRows - 1; ++r) dot[r][j] = _mm512_setzero_ps();
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kNorms; ++r) norm[r][j] = _mm512_setzero_ps();
     }
   }
   // `read(r)` is the block of row r that accumulator j is due.
-  template <typename Read>
-  void add(size_t j, Read&& read) {
+  template <typename Read, typename Add>
+  void add(size_t j, Read&& read, Add&& fma) {
     __m512 before = read(0);
+    if constexpr (kFirst) norm[0][j] = fma(before, before, norm[0][j]);
+#pragma GCC unroll 4
     for (size_t r = 1; r < kRows; ++r) {
       const __m512 row = read(r);
-      dot[r - 1][j] = _mm512_fmadd_ps(before, row, dot[r - 1][j]);
-      norm[r - 1][j] = _mm512_fmadd_ps(row, row, norm[r - 1][j]);
+      __m512& sum = norm[r - 1 + (kFirst ? 1 : 0)][j];
+      dot[r - 1][j] = fma(before, row, dot[r - 1][j]);
+      sum = fma(row, row, sum);
       before = row;
     }
   }
-  void add_rest(const float* const* rows, size_t i, size_t d) {
-    for (size_t j = 0; j < 4; ++j) {
-      if (i + j * kLanes >= d) return;
-      const __mmask16 mask = mask_of(d - i - j * kLanes);
-      add(j, [&](size_t r) { return _mm512_maskz_loadu_ps(mask, rows[r] + i + j * kLanes); });
-    }
+  template <typename Read>
+  void add(size_t j, Read&& read) {
+    add(j, read, [](__m512 a, __m512 b, __m512 sum) { return _mm512_fmadd_ps(a, b, sum); });
+  }
+  // The lanes outside of the mask stay as they are.
+  template <typename Read>
+  void add_masked(size_t j, __mmask16 mask, Read&& read) {
+    add(j, read, [mask](__m512 a, __m512 b, __m512 sum) { return _mm512_mask3_fmadd_ps(a, b, sum, mask); });
+  }
+  // Whole lines were added: what accumulator j is due lies in the upper lanes of sum j and the lower ones of the next.
+  void turn(size_t words) {
+    const __m512i from = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                          _mm512_set1_epi32(static_cast<int>(words)));
+    const auto each = [from](__m512(&sums)[4]) {
+      const __m512 first = sums[0];
+      sums[0] = _mm512_permutex2var_ps(sums[0], from, sums[1]);
+      sums[1] = _mm512_permutex2var_ps(sums[1], from, sums[2]);
+      sums[2] = _mm512_permutex2var_ps(sums[2], from, sums[3]);
+      sums[3] = _mm512_permutex2var_ps(sums[3], from, first);
+    };
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRows - 1; ++r) each(dot[r]);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kNorms; ++r) each(norm[r]);
   }
   void store(float* dots, float* norms) const {
-    for (size_t r = 0; r < kRows - 1; ++r) {
-      dots[r] = fold(dot[r]);
-      norms[r] = fold(norm[r]);
-    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRows - 1; ++r) dots[r] = fold(dot[r]);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kNorms; ++r) norms[r] = fold(norm[r]);
   }
 };
 
-template <size_t kRows>
-inline void group(const float* const* rows, size_t d, float* dots, float* norms) {
-  Group<kRows> sums;
+// Rows that all begin `words` floats behind the start of a cache line (0: at one, or not all alike). A load from there
+// would touch two lines, so these are added line by line, and `turn` puts each element's product where it is due: the
+// same additions in the same order. kWhole: d is a multiple of four lines, as it is for nearly every encoder; then all
+// sums stay in registers.
+template <size_t kRows, bool kFirst, bool kWhole, bool kShifted>
+inline void group(const float* const* rows, size_t words, size_t d, float* dots, float* norms) {
+  Group<kRows, kFirst> sums;
+  const size_t end = words + d;  // from the start of the first line
   size_t i = 0;
-  for (; i + 4 * kLanes <= d; i += 4 * kLanes) {
-    for (size_t j = 0; j < 4; ++j) {
-      sums.add(j, [&](size_t r) { return _mm512_loadu_ps(rows[r] + i + j * kLanes); });
+  const auto line = [&](size_t r, size_t j) { return rows[r] - words + i + j * kLanes; };
+  const auto masked = [&](size_t j, __mmask16 mask) {
+    sums.add_masked(j, mask, [&](size_t r) { return _mm512_maskz_loadu_ps(mask, line(r, j)); });
+  };
+  const auto full = [&](size_t j) { sums.add(j, [&](size_t r) { return _mm512_loadu_ps(line(r, j)); }); };
+  const auto rest = [&](size_t from) {
+#pragma GCC unroll 4
+    for (size_t j = from; j < 4; ++j) {
+      if (i + j * kLanes < end) masked(j, mask_of(end - i - j * kLanes));
     }
+  };
+  if constexpr (kShifted) {
+    const auto inside = static_cast<__mmask16>(0xffffu << words);
+    masked(0, kWhole ? inside : static_cast<__mmask16>(inside & mask_of(end)));
+    if constexpr (kWhole) {
+      full(1), full(2), full(3);
+    } else {
+      rest(1);
+    }
+    i = 4 * kLanes;
   }
-  sums.add_rest(rows, i, d);
+  for (; i + 4 * kLanes <= end; i += 4 * kLanes) full(0), full(1), full(2), full(3);
+  if constexpr (kWhole) {
+    if constexpr (kShifted) masked(0, mask_of(words));
+  } else {
+    rest(0);
+  }
+  if constexpr (kShifted) sums.turn(words);
   sums.store(dots, norms);
 }
 
-// As group, for rows that all begin `words` floats behind the start of a cache line: a load from there would touch two
-// lines, so whole lines are read and pairs of them are joined.
-template <size_t kRows>
-inline void shifted_group(const float* const* rows, size_t words, size_t d, float* dots, float* norms) {
-  const __m512i from = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                                        _mm512_set1_epi32(static_cast<int>(words)));
-  Group<kRows> sums;
-  __m512 line[kRows];
-  for (size_t r = 0; r < kRows; ++r) {
-    line[r] = _mm512_maskz_load_ps(static_cast<__mmask16>(0xffffu << words), rows[r] - words);
+template <bool kWhole, bool kShifted>
+void groups(const float* const* rows, size_t count, size_t words, size_t d, float* dots, float* norms) {
+  group<3, true, kWhole, kShifted>(rows, words, d, dots, norms);
+  size_t i = 2;
+  for (; i + 4 <= count; i += 3) group<4, false, kWhole, kShifted>(rows + i, words, d, dots + i, norms + i + 1);
+  if (i + 3 <= count) {
+    group<3, false, kWhole, kShifted>(rows + i, words, d, dots + i, norms + i + 1);
+    i += 2;
   }
-  size_t i = 0;
-  // The last line read ends inside the row.
-  for (; i + 4 * kLanes + kLanes - words <= d; i += 4 * kLanes) {
-    for (size_t j = 0; j < 4; ++j) {
-      sums.add(j, [&](size_t r) {
-        const __m512 next = _mm512_load_ps(rows[r] - words + i + (j + 1) * kLanes);
-        const __m512 block = _mm512_permutex2var_ps(line[r], from, next);
-        line[r] = next;
-        return block;
-      });
-    }
-  }
-  for (; i + 4 * kLanes <= d; i += 4 * kLanes) {
-    for (size_t j = 0; j < 4; ++j) {
-      sums.add(j, [&](size_t r) { return _mm512_loadu_ps(rows[r] + i + j * kLanes); });
-    }
-  }
-  sums.add_rest(rows, i, d);
-  sums.store(dots, norms);
+  if (i + 2 <= count) group<2, false, kWhole, kShifted>(rows + i, words, d, dots + i, norms + i + 1);
 }
 
 }  // namespace
 
 void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, float* norms) {
   if (count == 0) return;
-  const float* const first[2] = {rows[0], rows[0]};
-  float itself;
-  group<2>(first, d, &itself, norms);
   const auto behind_line = [](const float* row) { return reinterpret_cast<uintptr_t>(row) % kLineBytes; };
   const size_t bytes = behind_line(rows[0]);
-  bool alike = bytes != 0 && bytes % sizeof(float) == 0;
+  bool alike = bytes % sizeof(float) == 0;
   for (size_t i = 1; alike && i < count; ++i) alike = behind_line(rows[i]) == bytes;
-  size_t i = 0;
-  if (alike) {
-    for (; i + 4 <= count; i += 3) {
-      shifted_group<4>(rows + i, bytes / sizeof(float), d, dots + i, norms + i + 1);
+  const size_t words = alike ? bytes / sizeof(float) : 0;
+  if (count < 3) {
+    const float* const two[2] = {rows[0], rows[count - 1]};
+    float pair[2];
+    float dot;
+    group<2, true, false, false>(two, 0, d, &dot, pair);
+    norms[0] = pair[0];
+    if (count == 2) {
+      norms[1] = pair[1];
+      *dots = dot;
     }
+    return;
   }
-  for (; i + 4 <= count; i += 3) group<4>(rows + i, d, dots + i, norms + i + 1);
-  for (; i + 2 <= count; ++i) group<2>(rows + i, d, dots + i, norms + i + 1);
+  const bool whole = d > 0 && d % (4 * kLanes) == 0;
+  const auto run = words > 0 ? (whole ? groups<true, true> : groups<false, true>)
+                             : (whole ? groups<true, false> : groups<false, false>);
+  run(rows, count, words, d, dots, norms);
+}
+
+void cosines(const float* dots, const float* norms, size_t count, float* out) {
+  if (count < 2) return;
+  constexpr size_t kWidth = 8;
+  const __m512d most = _mm512_set1_pd(1.0);
+  const __m512d least = _mm512_set1_pd(-1.0);
+  const auto low = [](size_t left) { return static_cast<__mmask8>(left >= kWidth ? 0xffu : (1u << left) - 1u); };
+  const auto load = [&](const float* p, size_t left) {
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_maskz_loadu_ps(low(left), p));
+  };
+  const auto root = [](__m512d v) { return _mm512_maskz_sqrt_pd(0xff, v); };
+  __m512d here = root(load(norms, count));
+  for (size_t i = 0; i + 1 < count; i += kWidth) {
+    const size_t left = count - i;  // norms from i on; 2 at least
+    const __m512d next = left > kWidth ? root(load(norms + i + kWidth, left - kWidth)) : here;
+    const __m512i joined = _mm512_maskz_alignr_epi64(0xff, _mm512_castpd_si512(next), _mm512_castpd_si512(here), 1);
+    const __m512d lengths = _mm512_mul_pd(here, _mm512_castsi512_pd(joined));
+    const __m512d cosine = _mm512_div_pd(load(dots + i, left - 1), lengths);
+    const __m512d clipped = _mm512_maskz_max_pd(0xff, least, _mm512_maskz_min_pd(0xff, most, cosine));
+    _mm256_mask_storeu_ps(out + i, low(left - 1), _mm512_maskz_cvtpd_ps(0xff, clipped));
+    here = next;
+  }
 }
 
 }  // namespace finch::avx512

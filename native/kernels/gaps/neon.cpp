@@ -2,6 +2,7 @@
 
 #include <arm_neon.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels/gaps/gaps.hpp"
@@ -61,6 +62,23 @@ void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, flo
   float itself = 0.0f;
   dot_and_norm(rows[0], rows[0], d, &itself, &norms[0]);
   for (size_t i = 1; i < count; ++i) dot_and_norm(rows[i - 1], rows[i], d, &dots[i - 1], &norms[i]);
+}
+
+void cosines(const float* dots, const float* norms, size_t count, float* out) {
+  const float64x2_t most = vdupq_n_f64(1.0);
+  const float64x2_t least = vdupq_n_f64(-1.0);
+  const auto wide = [](const float* p) { return vcvt_f64_f32(vld1_f32(p)); };
+  size_t i = 0;
+  for (; i + 3 <= count; i += 2) {
+    const float64x2_t lengths = vmulq_f64(vsqrtq_f64(wide(norms + i)), vsqrtq_f64(wide(norms + i + 1)));
+    const float64x2_t cosine = vdivq_f64(wide(dots + i), lengths);
+    vst1_f32(out + i, vcvt_f32_f64(vmaxq_f64(least, vminq_f64(most, cosine))));
+  }
+  for (; i + 1 < count; ++i) {
+    const double lengths = std::sqrt(static_cast<double>(norms[i])) * std::sqrt(static_cast<double>(norms[i + 1]));
+    const double cosine = static_cast<double>(dots[i]) / lengths;
+    out[i] = static_cast<float>(cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine);
+  }
 }
 
 }  // namespace finch::neon

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/gaps/gaps.hpp"
@@ -47,6 +49,16 @@ void gap_rows(const float* const* rows, size_t count, size_t d, float* dots, flo
   float itself = 0.0f;
   dot_and_norm(rows[0], rows[0], d, &itself, &norms[0]);
   for (size_t i = 1; i < count; ++i) dot_and_norm(rows[i - 1], rows[i], d, &dots[i - 1], &norms[i]);
+}
+
+void cosines(const float* dots, const float* norms, size_t count, float* out) {
+  if (count < 2) return;
+  double before = std::sqrt(static_cast<double>(norms[0]));
+  for (size_t i = 0; i + 1 < count; ++i) {
+    const double here = std::sqrt(static_cast<double>(norms[i + 1]));
+    out[i] = static_cast<float>(std::clamp(static_cast<double>(dots[i]) / (before * here), -1.0, 1.0));
+    before = here;
+  }
 }
 
 }  // namespace finch::portable
