@@ -104,6 +104,19 @@ void arm_update(float* arm, size_t stride, const float* x, size_t d, float gamma
     return _mm512_fmadd_ps(gammas, old, _mm512_fmadd_ps(rewards, v, smallest));
   };
   size_t i = 0;
+  // Four loads before four stores: more misses of a cold arm overlap.
+  for (; i + kLanes <= d; i += kLanes) {
+    const __m512 v0 = _mm512_loadu_ps(x + i);
+    const __m512 v1 = _mm512_loadu_ps(x + i + kWidth);
+    const __m512 a0 = next_a(_mm512_loadu_ps(arm + i), v0);
+    const __m512 a1 = next_a(_mm512_loadu_ps(arm + i + kWidth), v1);
+    const __m512 b0 = next_b(_mm512_loadu_ps(b + i), v0);
+    const __m512 b1 = next_b(_mm512_loadu_ps(b + i + kWidth), v1);
+    _mm512_storeu_ps(arm + i, a0);
+    _mm512_storeu_ps(arm + i + kWidth, a1);
+    _mm512_storeu_ps(b + i, b0);
+    _mm512_storeu_ps(b + i + kWidth, b1);
+  }
   for (; i + kWidth <= d; i += kWidth) {
     const __m512 v = _mm512_loadu_ps(x + i);
     _mm512_storeu_ps(arm + i, next_a(_mm512_loadu_ps(arm + i), v));
