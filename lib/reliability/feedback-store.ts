@@ -65,10 +65,11 @@ export interface Report {
 
 export interface ReportResult {
   /**
-   * `'applied'`: the bandit has learnt from it; `'recorded'`: kept, but it says nothing of the tool (cancelled);
-   * `'duplicate'`: this decision's tool was reported before, nothing changed.
+   * `'applied'`: the bandit has learnt from it; `'queued'` (a replica): it is stored, and is applied when it comes round,
+   * unless the same report got there first from another replica; `'recorded'`: kept, but it says nothing of the tool
+   * (cancelled); `'duplicate'`: this decision's tool was reported before, nothing changed.
    */
-  status: 'applied' | 'recorded' | 'duplicate';
+  status: 'applied' | 'queued' | 'recorded' | 'duplicate';
   /** Whether it outlives this process (under the sync policy also a power cut). False in memory. */
   durable: boolean;
 }

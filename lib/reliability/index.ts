@@ -6,6 +6,7 @@ export {
   type BanditState,
   type SharedBandit,
 } from './bandit.js';
+export type { Feedback } from './feedback.js';
 export type { FeedbackHealth } from './feedback-health.js';
 export type { SyncPolicy } from './feedback-log.js';
 export type { FeedbackOptions } from './feedback-options.js';
@@ -16,4 +17,11 @@ export {
   type ReportResult,
 } from './feedback-store.js';
 export type { Recovery } from './log-replay.js';
+export {
+  type RedisOptions,
+  type ReplicaEvent,
+  type ReplicaHealth,
+  type ReplicaOptions,
+  ReplicatedFeedback,
+} from './replicas/index.js';
 export { type Outcome, outcomes, rewardOf } from './reward.js';

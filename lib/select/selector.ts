@@ -8,7 +8,8 @@ import { FinchError } from '../errors.js';
 import type { NativeRanked } from '../native.js';
 import { checkedClock } from '../reliability/check-feedback.js';
 import { MonotoneClock } from '../reliability/clock.js';
-import type { FeedbackStore, Outcome, ReportResult } from '../reliability/feedback-store.js';
+import type { Feedback } from '../reliability/feedback.js';
+import type { Outcome, ReportResult } from '../reliability/feedback-store.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
 import { type AllowSet, idList, type Snapshot } from '../retrieve/vector-index.js';
@@ -69,7 +70,7 @@ export interface SelectOptions extends SelectSettings {
 export interface SelectorOptions extends SelectSettings {
   index: ToolIndex;
   /** Where outcomes are kept; without it nothing is learnt and `report` is FINCH_INVALID_ARGUMENT. */
-  feedback?: FeedbackStore;
+  feedback?: Feedback;
   /** Unix milliseconds, finite; default the feedback store's clock, without a store `Date.now`. It may step back. */
   now?: () => number;
 }
@@ -88,7 +89,7 @@ const reported = channel('toolfinch:report');
  */
 export class Selector {
   readonly index: ToolIndex;
-  readonly feedback: FeedbackStore | undefined;
+  readonly feedback: Feedback | undefined;
   readonly #settings: SelectSettings;
   readonly #clock: { now(): number };
 
@@ -102,7 +103,7 @@ export class Selector {
       throw invalid(
         'feedback',
         feedback,
-        'a FeedbackStore, made by FeedbackStore.open or FeedbackStore.memory',
+        'a FeedbackStore, made by FeedbackStore.open or FeedbackStore.memory, or a ReplicatedFeedback',
       );
     }
     if (feedback !== undefined && feedback.dimension !== index.encoder.dimension) {
