@@ -1,9 +1,7 @@
 import { fields, optional, refuse } from '../../check.js';
-import { kindOf } from '../../describe-value.js';
 import { FinchError } from '../../errors.js';
 import type { Bandit, BanditState } from '../bandit.js';
 import {
-  checkMeta,
   type FeedbackLimits,
   type FeedbackOptions,
   feedbackLimits,
@@ -126,15 +124,21 @@ function replicaMeta<B extends BanditState>(
 /** Refuses to share with replicas whose options would make other bits. @throws FinchError */
 export function checkReplicaMeta(stored: string, expected: string, where: string): void {
   if (stored === expected) return;
-  const [was, is] = [stored, expected].map((meta) => {
-    try {
-      return JSON.parse(meta) as Record<string, unknown>;
-    } catch {
-      throw new FinchError('FINCH_CORRUPT', `${where} has a meta that is ${kindOf(meta)}, no JSON`);
-    }
-  }) as [Record<string, unknown>, Record<string, unknown>];
-  const names = [...new Set([...Object.keys(is), ...Object.keys(was)])];
-  const whole = (meta: Record<string, unknown>) =>
-    JSON.stringify(Object.fromEntries(names.map((name) => [name, meta[name] ?? null])));
-  checkMeta(whole(was), whole(is), where);
+  const is = JSON.parse(expected) as Record<string, unknown>;
+  let was: Record<string, unknown>;
+  try {
+    was = JSON.parse(stored) as Record<string, unknown>;
+  } catch (cause) {
+    throw new FinchError('FINCH_CORRUPT', `${where} holds a meta that is not JSON`, { cause });
+  }
+  for (const name of new Set([...Object.keys(is), ...Object.keys(was)])) {
+    const [here, there] = [is[name] ?? null, was[name] ?? null];
+    // A side that names no model takes whatever the other has.
+    if (here === there || (name === 'model' && (here === null || there === null))) continue;
+    throw new FinchError(
+      name === 'dimension' ? 'FINCH_DIMENSION' : 'FINCH_INVALID_ARGUMENT',
+      `the replicas that share ${where} have ${name} ${JSON.stringify(there)}, and this one has ` +
+        `${JSON.stringify(here)}; give all of them the same, or this one another catalogue`,
+    );
+  }
 }

@@ -88,7 +88,7 @@ return {'ok', string.format('%.0f', last), n}
 
 /**
  * Puts a draft in the snapshot's place unless the one there covers as much, or the draft is of another history, and
- * trims the stream behind it. KEYS: state, stream, snapshot, draft. ARGV: epoch, count, chain, token, records to keep.
+ * trims the stream behind it (first: a Redis that cannot has then changed nothing). KEYS: state, stream, snapshot, draft. ARGV: epoch, count, chain, token, records to keep.
  * Gives ok | epoch | older | other.
  */
 export const commitSnapshot = script(`
@@ -112,11 +112,11 @@ if why then
   redis.call('DEL', KEYS[4])
   return why
 end
+local first = math.max(1, n + 1 - math.max(0, tonumber(ARGV[5])))
+redis.call('XTRIM', KEYS[2], 'MINID', '=', string.format('%.0f-0', first))
 redis.call('RENAME', KEYS[4], KEYS[3])
 redis.call('PERSIST', KEYS[3])
 redis.call('HSET', KEYS[1], 'snapshot', ARGV[2], 'token', ARGV[4])
-local first = n + 1 - math.max(0, tonumber(ARGV[5]))
-if first > 1 then redis.call('XTRIM', KEYS[2], 'MINID', '=', string.format('%.0f-0', first)) end
 return 'ok'
 `);
 
