@@ -18,6 +18,7 @@ const {
   HttpEncoder,
   LexicalIndex,
   OnnxEncoder,
+  ReplicatedFeedback,
   Selector,
   ToolIndex,
   VectorCache,
@@ -261,6 +262,58 @@ method('FeedbackStore', store, 'report', () => [
   { decisionId: 'reported', toolId: 'set_alarm', outcome: 'success', at: 1 },
 ]);
 method('FeedbackStore', store, 'drop', () => [['a']]);
+// Nothing listens there: a replica is of use without Redis.
+const replicaOptions = {
+  ...feedbackOptions,
+  sync: 'none',
+  redis: { url: 'redis://127.0.0.1:9', database: 0, socket: { connectTimeout: 100 } },
+  tenant: 't',
+  catalogue: 'c',
+  prefix: 'p',
+  maxWaiting: 1000,
+  snapshotEvery: 10,
+  keepRecords: 1,
+  sharedDecisions: 1,
+  decisionTtlMs: 1000,
+  retainMs: 1,
+  commandTimeoutMs: 100,
+  openWaitMs: 0,
+  closeWaitMs: 0,
+};
+const openReplica = () => ReplicatedFeedback.open(file('replica'), replicaOptions as never);
+add(
+  'ReplicatedFeedback.open',
+  async (...a: [never, never, never]) => (await ReplicatedFeedback.open(...a)).close(),
+  () => [file('replica'), replicaOptions, { signal }],
+);
+const replica = await openReplica();
+afterAll(() => replica.close());
+const two = Float32Array.of(1, 1);
+replica.decide({ id: 'reported', x: two, toolIds: ['set_alarm'], priors: half });
+method('ReplicatedFeedback', replica, 'decide', () => [
+  { id: `d${decisions++}`, x: two, toolIds: ['set_alarm'], priors: half, time: 1 },
+]);
+method('ReplicatedFeedback', replica, 'decision', () => ['d0']);
+method('ReplicatedFeedback', replica, 'report', () => [
+  { decisionId: 'reported', toolId: 'set_alarm', outcome: 'success', at: 1 },
+]);
+method('ReplicatedFeedback', replica, 'drop', () => [['a']]);
+for (const name of ['flush', 'catchUp'] as const) {
+  add(
+    `ReplicatedFeedback#${name}`,
+    // They would wait for Redis: closing ends them.
+    async (options: never) => {
+      const own = await openReplica();
+      await own.drop(['a']);
+      const waiting = own[name](options);
+      waiting.catch(() => undefined);
+      await own.close();
+      return waiting;
+    },
+    () => [{ signal }],
+    true,
+  );
+}
 add('rewardOf', toolfinch.rewardOf, () => ['success']);
 
 // --- Retrieve
@@ -484,7 +537,8 @@ test('every public function, method and constructor is among them', () => {
     (
       'AllowSet#bind Bandit#share Bandit#serialize Bandit#close CachedEncoder#close FinchError LexicalIndex FeedbackStore#now FeedbackStore#latestDecision ' +
       'FeedbackStore#compact FeedbackStore#flush FeedbackStore#health FeedbackStore#close HttpEncoder#close ' +
-      'OnnxEncoder#close Snapshot Snapshot#keys Snapshot#close ToolIndex#ids ToolIndex#tools ToolIndex#info ' +
+      'OnnxEncoder#close ReplicatedFeedback#now ReplicatedFeedback#health ReplicatedFeedback#checksum ' +
+      'ReplicatedFeedback#close Snapshot Snapshot#keys Snapshot#close ToolIndex#ids ToolIndex#tools ToolIndex#info ' +
       'ToolIndex#snapshot ToolIndex#close VectorCache#clear VectorIndex#share VectorIndex#dropAnn VectorIndex#info VectorIndex#snapshot ' +
       'VectorIndex#close'
     ).split(' '),
@@ -494,6 +548,7 @@ test('every public function, method and constructor is among them', () => {
     FeedbackStore,
     HttpEncoder,
     OnnxEncoder,
+    ReplicatedFeedback,
     ToolIndex,
     VectorIndex,
   ] as unknown[]);

@@ -19,7 +19,9 @@ export function compileStore(folder: string): void {
     'lib/describe-value.ts',
     'lib/errors.ts',
     'lib/eviction-queue.ts',
-    ...readdirSync('lib/reliability').map((name) => `lib/reliability/${name}`),
+    ...readdirSync('lib/reliability')
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `lib/reliability/${name}`),
     'test/reliability/fake-bandit.ts',
   ];
   for (const source of sources) {

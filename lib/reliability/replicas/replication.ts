@@ -133,6 +133,7 @@ export class Replication<B extends BanditState> {
     this.#stop.abort();
     this.#link?.destroy();
     await this.#running;
+    this.changes.notify();
   }
 
   async #run(): Promise<void> {
