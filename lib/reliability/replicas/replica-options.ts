@@ -112,6 +112,11 @@ function replicaMeta<B extends BanditState>(
   options: ReplicaOptions<B>,
   { maxReports, reportAgeMs }: FeedbackLimits,
 ): string {
+  for (const [name, value] of Object.entries(options.bandit) as Array<[string, unknown]>) {
+    if (value !== undefined && typeof value !== 'number' && typeof value !== 'string') {
+      refuse(value, `options.bandit.${name}`, 'a number, or the name of a form');
+    }
+  }
   const { alpha: _, ...stored } = options.bandit;
   // How availability is learnt shapes the state as well; exploration (alpha) only says how it is read.
   const others = Object.entries(stored)

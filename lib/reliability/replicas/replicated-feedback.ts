@@ -81,8 +81,9 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
   static async open<B extends BanditState = Bandit>(
     folder: string,
     options: ReplicaOptions<B>,
-    { signal }: AbortOptions = {},
+    abort: AbortOptions = {},
   ): Promise<ReplicatedFeedback<B>> {
+    const signal = signalOf(abort);
     checkFields(options, 'options', '{ bandit: { dimension }, redis, tenant, catalogue }');
     const checked = checkReplicaOptions(options);
     checkFolder(folder);
@@ -270,7 +271,8 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
    *
    * @throws FinchError FINCH_ABORTED, FINCH_CLOSED. It waits for as long as Redis is away: give a signal.
    */
-  async flush({ signal }: AbortOptions = {}): Promise<void> {
+  async flush(abort: AbortOptions = {}): Promise<void> {
+    const signal = signalOf(abort);
     this.#checkOpen();
     throwIfAborted(signal);
     await Promise.all(this.#pending.values());
@@ -288,7 +290,8 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
    *
    * @throws FinchError FINCH_ABORTED, FINCH_CLOSED. It waits for as long as Redis is away: give a signal.
    */
-  async catchUp({ signal }: AbortOptions = {}): Promise<void> {
+  async catchUp(abort: AbortOptions = {}): Promise<void> {
+    const signal = signalOf(abort);
     this.#checkOpen();
     throwIfAborted(signal);
     const { replication, state } = this.#parts;
@@ -467,6 +470,11 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
     this.#keep(decision);
     return decision;
   }
+}
+
+function signalOf(options: AbortOptions): AbortSignal | undefined {
+  checkFields(options, 'options', '{ signal }');
+  return options.signal;
 }
 
 /** The replicated state as it lies in the folder: the history it is of, then its bytes. */
