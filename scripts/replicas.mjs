@@ -322,6 +322,11 @@ async function main() {
   const folder = mkdtempSync(path.join(tmpdir(), 'finch-replicas-'));
   const began = performance.now();
   const redis = new Redis(folder, await freePort());
+  const children = Array.from({ length: replicas }, (_, k) => ({ k, load: 0 }));
+  // However this ends, nothing is left running.
+  process.on('exit', () => {
+    for (const each of [...children, redis]) each.process?.kill('SIGKILL');
+  });
   await redis.start();
   const proxy = new Between(redis.port);
   const proxyPort = await proxy.listen();
@@ -341,7 +346,6 @@ async function main() {
   const allDone = new Promise((resolve) => {
     finished = resolve;
   });
-  const children = Array.from({ length: replicas }, (_, k) => ({ k, load: 0 }));
 
   const send = (child, line) => {
     if (child.isUp) child.process.stdin.write(`${line}\n`);

@@ -120,6 +120,13 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
       queue = opened.queue;
       if (opened.state !== undefined) restore(state, opened.state, root);
       clock.notBefore(state.time);
+      // What came round is delivered, as far as is known before Redis says so.
+      const known = Math.max(
+        queue.delivered,
+        origin.base,
+        state.origins.get(origin.id)?.sequence ?? 0,
+      );
+      queue.delivered = Math.min(known, queue.stored);
       await syncFolder(path.dirname(root)).catch(() => undefined);
       const sharing = new DecisionSharing(queue.window, keys, limits);
       const replication = new Replication(

@@ -18,7 +18,7 @@ const layoutVersion = '1';
 const blockMs = 1000;
 const lockMs = '30000';
 const maxEvents = 32;
-const batchBytes = 1024 * 1024;
+const batchBytes = 256 * 1024;
 const [leastPauseMs, mostPauseMs] = [50, 5000];
 const configurationCodes: readonly string[] = [
   'FINCH_DIMENSION',

@@ -66,6 +66,7 @@ export class ReportQueue {
     this.#reader = new QueueReader(options.folder);
     this.#floor = snapshot?.sequence ?? 0;
     this.stored = this.#floor;
+    this.delivered = this.#floor;
     this.window = new DecisionWindow(options.limits, snapshot?.decisions, snapshot?.reports);
   }
 
