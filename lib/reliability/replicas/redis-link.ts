@@ -174,7 +174,12 @@ export class RedisLink {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        reject(new FinchError('FINCH_IO', `Redis gave no answer to ${what} in ${timeoutMs} ms`));
+        const error = new FinchError(
+          'FINCH_IO',
+          `Redis gave no answer to ${what} in ${timeoutMs} ms`,
+        );
+        reject(error);
+        this.#fail(error);
         this.destroy();
       }, timeoutMs);
     });

@@ -69,21 +69,20 @@ describeRedis('a connection', () => {
     await work(a, 'a', 10);
     expect(await expectEqual(a, b)).toBe(10);
     const wrong = [
-      { url, socket: { cert, key: read('client.key') } },
-      { url, socket: { ca } },
-      { url: url.replace('secret', 'wrong'), socket: { ca, cert, key: read('client.key') } },
-      { url: url.replace('rediss', 'redis') },
-    ];
-    const reasons = await Promise.all(
-      wrong.map(async (redis) => {
-        const replica = await openReplica(redis, { openWaitMs: 0 });
-        await until(() => replica.health().lastError !== undefined, 'an error');
-        expect(replica.health().connected).toBe(false);
-        return replica.health().lastError?.message ?? '';
-      }),
-    );
-    expect(reasons[0]).toMatch(/certificate/);
-    expect(reasons[2]).toMatch(/WRONGPASS/);
+      [{ url, socket: { cert, key: read('client.key') } }, /certificate/],
+      [{ url, socket: { ca } }, /certificate|closed|reset|EPIPE/],
+      [
+        { url: url.replace('secret', 'wrong'), socket: { ca, cert, key: read('client.key') } },
+        /WRONGPASS/,
+      ],
+      [{ url: url.replace('rediss', 'redis') }, /no answer|closed|reset|EPIPE/],
+    ] as const;
+    for (const [redis, reason] of wrong) {
+      const replica = await openReplica(redis, { openWaitMs: 0 });
+      const says = () => reason.test(replica.health().lastError?.message ?? '');
+      await until(says, String(reason));
+      expect(replica.health().connected).toBe(false);
+    }
   });
 
   it('is content with an ACL user that may use its own keys only', async () => {

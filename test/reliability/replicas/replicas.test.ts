@@ -194,7 +194,7 @@ describeRedis('replicas', () => {
     redis.pause();
     await work(a, 'paused', 30);
     await until(() => !a.health().connected && !b.health().connected, 'both give up');
-    expect(a.health().lastError?.message).toMatch(/no answer|closed/);
+    expect(a.health().lastError?.message).toContain('no answer');
     redis.resume();
     expect(await expectEqual(a, b)).toBe(35);
     expect(updates(a)).toBe(35);
