@@ -67,9 +67,13 @@ export async function expectEqual(...replicas: Replica[]): Promise<number> {
   return first.checksum().applied;
 }
 
-export async function until(condition: () => boolean, what: string): Promise<void> {
+export async function until(
+  condition: () => boolean,
+  what: string,
+  seen: () => unknown = () => '',
+): Promise<void> {
   for (let i = 0; !condition(); i++) {
-    if (i > 3000) throw new Error(`not in 60 s: ${what}`);
+    if (i > 3000) throw new Error(`not in 60 s: ${what} ${seen()}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
