@@ -149,6 +149,7 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
         await replica.#catchUpAtFirst(limits.openWaitMs, signal);
       } catch (error) {
         await replica.close();
+        bandit = undefined;
         throw error;
       }
       return replica;

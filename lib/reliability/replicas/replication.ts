@@ -17,6 +17,8 @@ import { streamEntries } from './stream-entry.js';
 const layoutVersion = '1';
 const blockMs = 1000;
 const lockMs = '30000';
+// The state in the folder is this old at most, where it changes.
+const keepMs = 60_000;
 const maxEvents = 32;
 const batchBytes = 256 * 1024;
 const [leastPauseMs, mostPauseMs] = [50, 5000];
@@ -82,6 +84,8 @@ export class Replication<B extends BanditState> {
   /** The last of this origin's records that Redis is known to have. */
   #acknowledged = 0;
   #tookOver = false;
+  /** When the state was last kept in the folder, and how far it was. */
+  #kept = { at: performance.now(), count: 0 };
   #mustLoad = false;
   #snapshotting: Promise<void> | undefined;
   #nextSnapshotTry = 0;
@@ -386,7 +390,7 @@ export class Replication<B extends BanditState> {
   // --- Reading ----------------------------------------------------------------------------------------------------
 
   async #read(reads: RedisLink, commands: RedisLink): Promise<never> {
-    const { state, keys, queue } = this.#parts;
+    const { state, keys } = this.#parts;
     let polled = 0;
     let silent = 0;
     for (;;) {
@@ -418,10 +422,19 @@ export class Replication<B extends BanditState> {
         }
       }
       this.#snapshotIfDue(commands);
-      if (queue.compactable) queue.save(this.#parts.saved()).catch(() => undefined);
+      this.#keepIfDue();
       this.lastError = undefined;
       this.changes.notify();
     }
+  }
+
+  /** Keeps the state in the folder, for an opening without Redis and so that the log does not grow. */
+  #keepIfDue(): void {
+    const { state, queue, saved } = this.#parts;
+    const isOld = performance.now() - this.#kept.at > keepMs && state.count !== this.#kept.count;
+    if (!isOld && !queue.compactable) return;
+    this.#kept = { at: performance.now(), count: state.count };
+    queue.saveSoon(saved);
   }
 
   #apply(entries: ReturnType<typeof streamEntries>): void {

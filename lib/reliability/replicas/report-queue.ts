@@ -59,6 +59,7 @@ export class ReportQueue {
   #lastRetry = 0;
   #mending: Promise<void> | undefined;
   #compacting: Promise<void> | undefined;
+  #nextSave = 0;
   compactionError: string | undefined;
 
   private constructor(options: QueueOptions, snapshot: ReadSnapshot | undefined) {
@@ -181,22 +182,32 @@ export class ReportQueue {
 
   /** Whether enough of the log can go for it to be worth a snapshot. */
   get compactable(): boolean {
-    return this.bytes >= this.#options.compactBytes && this.#droppable() > this.#floor;
+    const { compactBytes } = this.#options;
+    if (this.bytes < compactBytes) return false;
+    const part = (this.#droppable() - this.#floor) / Math.max(1, this.stored - this.#floor);
+    return this.bytes * part >= compactBytes / 2;
   }
 
-  /** Keeps `state` and the decisions on the disk, and lets go of records that are no longer needed. */
-  save(state: readonly Uint8Array[]): Promise<void> {
-    this.#compacting ??= this.#save(state).finally(() => {
-      this.#compacting = undefined;
-    });
-    return this.#compacting;
+  /**
+   * Keeps the state and the decisions on the disk, and lets go of records that are no longer needed. Nothing while the
+   * last such call goes on, or, after one failed, for `retryMs`: `compactionError` tells.
+   */
+  saveSoon(state: () => readonly Uint8Array[]): void {
+    if (this.#compacting !== undefined || performance.now() < this.#nextSave) return;
+    this.#compacting = this.save(state())
+      .catch(() => {
+        this.#nextSave = performance.now() + this.#options.retryMs;
+      })
+      .finally(() => {
+        this.#compacting = undefined;
+      });
   }
 
   async close(state: readonly Uint8Array[]): Promise<void> {
     try {
-      await this.#compacting?.catch(() => undefined);
+      await this.#compacting;
       await this.#mending?.catch(() => undefined);
-      if (this.#log !== undefined && this.#log.failure === undefined) await this.#save(state);
+      if (this.#log !== undefined && this.#log.failure === undefined) await this.save(state);
     } finally {
       await this.#reader.close();
       await this.#log?.close();
@@ -221,7 +232,7 @@ export class ReportQueue {
     return sequence;
   }
 
-  async #save(state: readonly Uint8Array[]): Promise<void> {
+  async save(state: readonly Uint8Array[]): Promise<void> {
     const log = this.#log;
     if (log === undefined) return;
     const { folder, meta, compactBytes } = this.#options;
