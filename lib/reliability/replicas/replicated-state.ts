@@ -80,7 +80,7 @@ export class ReplicatedState<B extends BanditState> {
    * Applies entries in their order.
    *
    * @throws Diverged when they do not follow on what was applied, FinchError FINCH_VERSION (a later release's record):
-   *   then nothing has changed. What the bandit throws (no memory) leaves a part applied: load a snapshot.
+   *   then nothing has changed. What the bandit throws (no memory): then all is forgotten, and a snapshot is to be loaded.
    */
   apply(entries: readonly StreamEntry[]): void {
     let { count, chain } = this;
@@ -94,29 +94,13 @@ export class ReplicatedState<B extends BanditState> {
       ({ count, chain } = entry);
       return this.#decode(entry.record);
     });
-    const outcomes: Told[] = [];
-    for (const [i, entry] of entries.entries()) {
-      const sequence = Number(entry.sequence);
-      const time = Number(entry.time);
-      const known = this.origins.get(entry.origin);
-      const record = records[i];
-      if (record === undefined) this.refused++;
-      else if (sequence <= (known?.sequence ?? 0)) this.duplicates++;
-      else if (record.type === 'outcome') {
-        const key = digestOf(record.decisionId, record.toolId);
-        if (this.#reports.has(key)) this.duplicates++;
-        else {
-          this.#remember(key, time);
-          outcomes.push({ record, time });
-        }
-      } else if (record.type === 'drop') {
-        this.#learn(outcomes.splice(0));
-        this.bandit.drop(record.toolIds);
-      }
-      this.#advance(entry.origin, Math.max(sequence, known?.sequence ?? 0), entry.count);
-      this.time = time;
+    try {
+      this.#take(entries, records);
+    } catch (error) {
+      // The bandit refused (no memory): what was applied in part is worth nothing.
+      this.reset('');
+      throw error;
     }
-    this.#learn(outcomes);
     this.count = count;
     this.chain = chain;
   }
@@ -200,6 +184,32 @@ export class ReplicatedState<B extends BanditState> {
       this.#reportOrder.push(key);
     }
     Object.assign(this, { epoch, ...counters });
+  }
+
+  #take(entries: readonly StreamEntry[], records: ReadonlyArray<FeedbackRecord | undefined>): void {
+    const outcomes: Told[] = [];
+    for (const [i, entry] of entries.entries()) {
+      const sequence = Number(entry.sequence);
+      const time = Number(entry.time);
+      const known = this.origins.get(entry.origin);
+      const record = records[i];
+      if (record === undefined) this.refused++;
+      else if (sequence <= (known?.sequence ?? 0)) this.duplicates++;
+      else if (record.type === 'outcome') {
+        const key = digestOf(record.decisionId, record.toolId);
+        if (this.#reports.has(key)) this.duplicates++;
+        else {
+          this.#remember(key, time);
+          outcomes.push({ record, time });
+        }
+      } else if (record.type === 'drop') {
+        this.#learn(outcomes.splice(0));
+        this.bandit.drop(record.toolIds);
+      }
+      this.#advance(entry.origin, Math.max(sequence, known?.sequence ?? 0), entry.count);
+      this.time = time;
+    }
+    this.#learn(outcomes);
   }
 
   /** A record that is whole and fits the bandit; undefined for any other, the same in every replica. */

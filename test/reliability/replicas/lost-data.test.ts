@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { FakeBandit } from '../fake-bandit.js';
 import { scratch } from '../scratch.js';
 import { describeRedis, TestRedis, Wire } from './redis-server.js';
 import { expectEqual, openReplica, settle, until, updates, work } from './replica.js';
@@ -115,5 +116,26 @@ describeRedis('a Redis that lost data', () => {
     redis.cli('FLUSHALL');
     await until(() => a.health().connected, 'mended');
     expect(await expectEqual(a, await openReplica(redis.url))).toBe(10);
+  });
+
+  it('gives it again to a replica whose bandit failed in the middle of a batch', async () => {
+    const redis = await TestRedis.start();
+    let fails = false;
+    class Failing extends FakeBandit {
+      override update(...args: Parameters<FakeBandit['update']>): void {
+        super.update(...args);
+        if (fails) throw new Error('no memory');
+      }
+    }
+    const a = await openReplica(redis.url, { snapshotEvery: 10, keepRecords: 0 });
+    const b = await openReplica(redis.url, { createBandit: (options) => new Failing(options) });
+    await work(a, 'a', 25);
+    await settle(a, b);
+    fails = true;
+    await work(a, 'more', 8);
+    await until(() => b.health().lastError?.message === 'no memory', 'it fails');
+    fails = false;
+    expect(await expectEqual(a, b)).toBe(33);
+    expect(a.health().events).toEqual([]);
   });
 });
