@@ -13,6 +13,14 @@ namespace {
 inline __m256 low_half(__m512 v) { return _mm512_maskz_extractf32x8_ps(0xFF, v, 0); }
 inline __m256 high_half(__m512 v) { return _mm512_maskz_extractf32x8_ps(0xFF, v, 1); }
 
+// Keeps gcc from loading a value that several instructions use anew for each of them.
+inline __m512 in_register(__m512 v) {
+#if defined(__GNUC__)
+  __asm__("" : "+v"(v));
+#endif
+  return v;
+}
+
 // The order of dot/dot.hpp.
 inline float sum_lanes(__m512 s) {
   const __m256 u = _mm256_add_ps(low_half(s), high_half(s));
@@ -97,7 +105,7 @@ struct FewFloat {
   static __m512 load_row(const void* row, size_t i) { return Load::load(row, i); }
   static __m512 load_row_tail(const void* row, size_t i, size_t lanes) { return Load::load_tail(row, i, lanes); }
   static __m512 load_query(const char* query, size_t i) {
-    return _mm512_loadu_ps(reinterpret_cast<const float*>(query) + i);
+    return in_register(_mm512_loadu_ps(reinterpret_cast<const float*>(query) + i));
   }
   static __m512 load_query_tail(const char* query, size_t i, size_t lanes) {
     return _mm512_maskz_loadu_ps(first_lanes(lanes), reinterpret_cast<const float*>(query) + i);

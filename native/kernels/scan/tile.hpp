@@ -181,17 +181,20 @@ struct FewScan {
     for (; i + kChains * F::kStep <= length; i += kChains * F::kStep) {
       FINCH_UNROLL
       for (size_t j = 0; j < kChains; ++j) {
-        typename F::Query x[Q];
-        FINCH_UNROLL
-        for (size_t q = 0; q < Q; ++q) x[q] = F::load_query(own[q], i + j * F::kStep);
+        // Rows in registers, queries one at a time: with all of both, three rows and eight queries would not fit.
+        typename F::Row y[R];
         FINCH_UNROLL
         for (size_t r = 0; r < R; ++r) {
           if (kFetches && j * F::kStep * F::kCodeBytes % 64 == 0) {
             FINCH_PREFETCH(next[r] + (i + j * F::kStep) * F::kCodeBytes);
           }
-          const typename F::Row y = F::load_row(row[r], i + j * F::kStep);
+          y[r] = F::load_row(row[r], i + j * F::kStep);
+        }
+        FINCH_UNROLL
+        for (size_t q = 0; q < Q; ++q) {
+          const typename F::Query x = F::load_query(own[q], i + j * F::kStep);
           FINCH_UNROLL
-          for (size_t q = 0; q < Q; ++q) sum[r][q][j] = F::multiply_add(sum[r][q][j], y, x[q]);
+          for (size_t r = 0; r < R; ++r) sum[r][q][j] = F::multiply_add(sum[r][q][j], y[r], x);
         }
       }
     }
@@ -199,14 +202,14 @@ struct FewScan {
     for (size_t j = 0; j < kChains; ++j) {
       if (i >= length) continue;
       const size_t lanes = length - i < F::kStep ? length - i : F::kStep;
-      typename F::Query x[Q];
+      typename F::Row y[R];
       FINCH_UNROLL
-      for (size_t q = 0; q < Q; ++q) x[q] = F::load_query_tail(own[q], i, lanes);
+      for (size_t r = 0; r < R; ++r) y[r] = F::load_row_tail(row[r], i, lanes);
       FINCH_UNROLL
-      for (size_t r = 0; r < R; ++r) {
-        const typename F::Row y = F::load_row_tail(row[r], i, lanes);
+      for (size_t q = 0; q < Q; ++q) {
+        const typename F::Query x = F::load_query_tail(own[q], i, lanes);
         FINCH_UNROLL
-        for (size_t q = 0; q < Q; ++q) sum[r][q][j] = F::multiply_add(sum[r][q][j], y, x[q]);
+        for (size_t r = 0; r < R; ++r) sum[r][q][j] = F::multiply_add(sum[r][q][j], y[r], x);
       }
       i += lanes;
     }
