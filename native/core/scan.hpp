@@ -15,7 +15,8 @@ struct ScanRequest {
   const uint64_t* allow;  // bits by slot, or null: all rows
   uint64_t most;          // how many rows that leaves
   size_t k;
-  size_t overfetch;  // with codes: how many are rescored; at least k
+  size_t overfetch;  // with codes: how many are rescored at most; at least k
+  bool rescore_all;  // ... and those that have no chance as well
   uint32_t threads;  // 0: as finch_search_options.threads
   const finch_cancel* cancel;
 };

@@ -32,10 +32,11 @@ struct Search {
   const finch_cancel* cancel;
   uint32_t threads;
   uint32_t overfetch;
+  bool rescore_all;
 
   const uint64_t* bits() const { return allow == nullptr ? nullptr : allow->bits.data(); }
   uint64_t most() const { return allow == nullptr ? state.count : allow->count; }
-  ScanRequest request() const { return {state, bits(), most(), k, overfetch, threads, cancel}; }
+  ScanRequest request() const { return {state, bits(), most(), k, overfetch, rescore_all, threads, cancel}; }
 };
 
 // Whether scanning the allowed rows is less work than walking the graph: a walk looks at some tens of rows for each of
@@ -176,7 +177,7 @@ finch_status finch_search(const finch_snapshot* snapshot, const float* queries, 
     // An int8 code's score is off by about ten times what a bf16 one's is; deeper in the list rows lie closer.
     const uint32_t usual = state.storage == FINCH_STORAGE_I8 ? read.k + read.k / 4 + 24 : read.k + read.k / 16 + 16;
     const uint32_t overfetch = read.overfetch != 0 ? read.overfetch : usual;
-    const finch::Search search{state, read.k, read.allow, read.cancel, read.threads, overfetch};
+    const finch::Search search{state, read.k, read.allow, read.cancel, read.threads, overfetch, read.overfetch != 0};
     const bool use_ann = read.mode != FINCH_SEARCH_EXACT && state.ann != nullptr;
     return finch::run(search, use_ann, queries, count, keys, scores, counts);
   });

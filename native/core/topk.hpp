@@ -22,9 +22,8 @@ class TopK {
   // `most` bounds how many hits can come at all. May throw std::bad_alloc; nothing else here does.
   void reset(size_t k, size_t most) {
     k_ = std::min(k, most);
-    heap_.clear();
     heap_.reserve(k_);
-    bar_ = k_ == 0 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
+    clear();
   }
 
   void push(float score, uint64_t key) noexcept {
@@ -41,6 +40,13 @@ class TopK {
   }
 
   size_t size() const noexcept { return heap_.size(); }
+  // No score below it can enter.
+  float bar() const noexcept { return bar_; }
+  // Begins anew, for as many.
+  void clear() noexcept {
+    heap_.clear();
+    bar_ = k_ == 0 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
+  }
 
   // Best first. Ends the stream.
   const std::vector<Hit>& sorted() noexcept {
