@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "kernels/kernels.hpp"
+#include "kernels/scan/rounding.hpp"
 #include "kernels/scan/scan.hpp"
 #include "parallel.hpp"
 #include "shortlist.hpp"
@@ -245,8 +246,7 @@ class Pass final : public CanonicalScores {
   // How far below the k-th best code's score a row's may lie that rounding could have put there.
   float slack(const float* unit) const noexcept {
     if (state_.stride == 0 || request_.rescore_all) return std::numeric_limits<float>::infinity();
-    float largest = 0;
-    for (size_t i = 0; i < state_.dimension; ++i) largest = std::max(largest, std::fabs(unit[i]));
+    const float largest = largest_magnitude(unit, state_.dimension);
     // The standard deviation of a score: of sum q_i e_i, where row and query have length 1 and the errors e are spread
     // evenly over one step of int8, or over the last bit of a significand (u = 2^-8 or 2^-11 of a number at most, 0.425
     // u in the mean square, so at most that times the largest |q_i| in the sum); the same for the query's rounding.

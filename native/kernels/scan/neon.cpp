@@ -111,9 +111,12 @@ void pack_i16(const float* queries, size_t count, size_t d, void* out) {
   auto* starts = static_cast<int32_t*>(out);
   auto* elements = reinterpret_cast<int16_t*>(starts + I16::kPanel);
   for (size_t q = 0; q < count; ++q) {
-    starts[q] = QueryI8::codes(queries + q * d, d, [&](size_t i, int32_t code) {
+    int32_t sum = 0;
+    quantize_i8(queries + q * d, d, [&](size_t i, int32_t code) {
+      sum += code;
       elements[i * I16::kPanel + q] = static_cast<int16_t>(code);
     });
+    starts[q] = -128 * sum;
   }
 }
 

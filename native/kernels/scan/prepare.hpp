@@ -34,32 +34,40 @@ void pack_words(const float* queries, size_t count, size_t d, size_t lanes, uint
   }
 }
 
-// A query in int8: `per_word` (4: int8, 2: int16) elements to a word, and what its sums with biased rows start from:
+// The codes of a query in int8, as int8 or int16. Returns what its sums with biased rows start from:
 // sum (r + 128) q - 128 sum q = sum r q.
-struct QueryI8 {
-  template <typename Write>
-  static int32_t codes(const float* x, size_t d, Write&& write) {
-    int32_t sum = 0;
-    quantize_i8(x, d, [&](size_t i, int32_t code) {
-      sum += code;
-      write(i, code);
-    });
-    return -128 * sum;
+template <typename Element>
+int32_t codes_i8(const StepsI8& steps, const float* x, size_t d, Element* out) {
+  int32_t sum = 0;
+  for (size_t i = 0; i < d; ++i) {
+    const int32_t code = steps.code(x[i]);
+    out[i] = static_cast<Element>(code);
+    sum += code;
   }
-};
+  return -128 * sum;
+}
 
 // Panel header: one int32 per lane; then words.
 template <typename Element>
 void pack_i8(const float* queries, size_t count, size_t d, size_t lanes, void* out) {
   constexpr size_t kPerWord = sizeof(uint32_t) / sizeof(Element);
+  constexpr size_t kBlock = 64;  // elements: whole words
   const size_t words = (d + kPerWord - 1) / kPerWord;
   auto* starts = static_cast<int32_t*>(out);
-  auto* elements = reinterpret_cast<Element*>(starts + lanes);
-  std::memset(out, 0, (1 + words) * lanes * sizeof(uint32_t));
+  int32_t* const elements = starts + lanes;
+  if (count < lanes) std::memset(out, 0, (1 + words) * lanes * sizeof(uint32_t));
   for (size_t q = 0; q < count; ++q) {
-    starts[q] = QueryI8::codes(queries + q * d, d, [&](size_t i, int32_t code) {
-      elements[(i / kPerWord * lanes + q) * kPerWord + i % kPerWord] = static_cast<Element>(code);
-    });
+    const float* x = queries + q * d;
+    const StepsI8 steps(x, d);
+    int32_t start = 0;
+    for (size_t first = 0; first < d; first += kBlock) {
+      const size_t n = d - first < kBlock ? d - first : kBlock;
+      Element codes[kBlock] = {};
+      start += codes_i8(steps, x + first, n, codes);
+      int32_t* to = elements + first / kPerWord * lanes + q;
+      for (size_t i = 0; i < n; i += kPerWord, to += lanes) std::memcpy(to, codes + i, sizeof(*to));
+    }
+    starts[q] = start;
   }
 }
 
@@ -68,8 +76,7 @@ template <typename Element>
 void prepare_i8(const float* query, size_t d, size_t length, void* out) {
   std::memset(out, 0, 64 + length * sizeof(Element));
   auto* elements = reinterpret_cast<Element*>(static_cast<char*>(out) + 64);
-  const int32_t start =
-      QueryI8::codes(query, d, [&](size_t i, int32_t code) { elements[i] = static_cast<Element>(code); });
+  const int32_t start = codes_i8(StepsI8(query, d), query, d, elements);
   std::memcpy(out, &start, sizeof(start));
 }
 

@@ -41,20 +41,42 @@ namespace {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
 }
 
-// round(x / scale) with scale = max |x| / 127, so that the codes fill -127 ... 127. Returns the scale. Vectors within
-// 2^-100 of zero are counted in steps of that: the inverse of their own would overflow.
+// The largest |x_i|, 0 for none.
+[[maybe_unused]] float largest_magnitude(const float* x, size_t d) {
+  // Bits without their sign have the order of magnitudes, and compilers take the largest of several integers at once.
+  int32_t largest = 0;
+  for (size_t i = 0; i < d; ++i) {
+    const int32_t bits = std::bit_cast<int32_t>(x[i]) & 0x7FFFFFFF;
+    largest = bits > largest ? bits : largest;
+  }
+  return std::bit_cast<float>(largest);
+}
+
+// round(x / scale) with scale = max |x| / 127, so that the codes fill -127 ... 127. Vectors within 2^-100 of zero are
+// counted in steps of that: the inverse of their own would overflow.
+struct StepsI8 {
+  float scale;
+  float inverse;
+
+  StepsI8(const float* x, size_t d) {
+    const float own = largest_magnitude(x, d);
+    const float largest = own > 0x1p-100f ? own : 0x1p-100f;
+    scale = largest / 127.0f;
+    inverse = 127.0f / largest;
+  }
+  int32_t code(float x) const {
+    // Adding 1.5 * 2^23 rounds to the nearest whole number, ties to even.
+    const float rounded = (x * inverse + 12582912.0f) - 12582912.0f;
+    return static_cast<int32_t>(rounded);
+  }
+};
+
+// Returns the scale.
 template <typename Write>
 float quantize_i8(const float* x, size_t d, Write&& write) {
-  float largest = 0x1p-100f;
-  for (size_t i = 0; i < d; ++i) largest = std::fabs(x[i]) > largest ? std::fabs(x[i]) : largest;
-  const float scale = largest / 127.0f;
-  const float inverse = 127.0f / largest;
-  for (size_t i = 0; i < d; ++i) {
-    // Adding 1.5 * 2^23 rounds to the nearest whole number, ties to even.
-    const float rounded = (x[i] * inverse + 12582912.0f) - 12582912.0f;
-    write(i, static_cast<int32_t>(rounded));
-  }
-  return scale;
+  const StepsI8 steps(x, d);
+  for (size_t i = 0; i < d; ++i) write(i, steps.code(x[i]));
+  return steps.scale;
 }
 
 }  // namespace
