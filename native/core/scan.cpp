@@ -33,6 +33,8 @@ constexpr size_t kListBytes = size_t{64} << 20;
 constexpr float kDeviations = 6.0f;
 // Rows of a worker's first group: until its lists have bars everything passes.
 constexpr size_t kFirstRows = 32;
+// Chunks of rows a thread that are few.
+constexpr size_t kFewChunks = 32;
 // Multiply-adds below which sharing a scan costs more than it saves: about 100 us on one core.
 constexpr double kWorthSharing = 4e6;
 
@@ -126,12 +128,13 @@ class Pass final : public CanonicalScores {
     share(queries_items() + panels_, [](Pass& pass, uint32_t, size_t item) { pass.prepare(item); });
     for (std::atomic<float>& floor : floors_)
       floor.store(-std::numeric_limits<float>::infinity(), std::memory_order_relaxed);
-    share(state_.rows.size(), [](Pass& pass, uint32_t worker, size_t chunk) {
+    share(state_.rows.size() * parts(), [](Pass& pass, uint32_t worker, size_t item) {
       if (pass.stopped_.load(std::memory_order_relaxed)) return;
       if (cancelled(pass.request_.cancel)) {
         pass.stopped_.store(true, std::memory_order_relaxed);
       } else {
-        pass.scan_chunk(pass.scratch_.workers[worker], chunk);
+        const size_t words = RowChunk::kWords / pass.parts();
+        pass.scan_words(pass.scratch_.workers[worker], item / pass.parts(), item % pass.parts() * words, words);
       }
     });
     return !stopped_.load(std::memory_order_relaxed);
@@ -332,12 +335,16 @@ class Pass final : public CanonicalScores {
                               : state_.codes.get(slot >> CodeChunk::kShift)->scales[slot & (CodeChunk::kRows - 1)];
   }
 
-  void scan_chunk(Worker& worker, size_t c) noexcept {
+  // Few chunks are shared out in halves, so that no thread waits long for the last one.
+  size_t parts() const noexcept { return threads_ > 1 && state_.rows.size() < kFewChunks * threads_ ? 2 : 1; }
+
+  // The rows of some words of a chunk.
+  void scan_words(Worker& worker, size_t c, size_t first_word, size_t words) noexcept {
     const RowChunk& chunk = *state_.rows.get(c);
     if (threads_ > 1) worker.lists.share_bars(floors_);
     Group group;
     const auto full = [&] { return worker.rows == 0 ? kFirstRows : kScanRows; };
-    for (size_t w = 0; w < RowChunk::kWords; ++w) {
+    for (size_t w = first_word; w < first_word + words; ++w) {
       uint64_t bits = chunk.present[w];
       if (request_.allow != nullptr) bits &= request_.allow[c * RowChunk::kWords + w];
       const auto first = static_cast<uint32_t>(c * RowChunk::kRows + w * kWord);
