@@ -230,6 +230,9 @@ void narrow_f32(const void* row, size_t d, void* out) {
   auto* codes = static_cast<uint16_t*>(out);
   size_t i = 0;
   for (; i + 32 <= d; i += 32) {
+    // Mostly the next row lies behind this one.
+    FINCH_PREFETCH(x + i + d);
+    FINCH_PREFETCH(x + i + d + 16);
     _mm512_store_si512(codes + i, to_bf16(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16)));
   }
   if (i == d) return;
