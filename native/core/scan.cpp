@@ -428,7 +428,7 @@ class Pass final : public CanonicalScores {
   char* exact_packed_ = nullptr;
   std::once_flag exact_once_;
   std::atomic<bool> stopped_{false};
-  std::atomic<float> floors_[kPassQueries];  // of all workers' lists
+  std::atomic<float> floors_[kPassQueries];  // share_bars
   TopK* tops_ = nullptr;
 };
 

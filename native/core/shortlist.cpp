@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace finch {
@@ -203,13 +204,14 @@ void Shortlists::tighten(float bound) noexcept {
 }
 
 void Shortlists::share_bars(std::atomic<float>* floors) noexcept {
+  // Rounded down, so that no bar is raised by rounding.
+  const auto below = [](float x) { return std::nextafter(x, -kInfinity); };
   for (size_t query = 0; query < lists_.size(); ++query) {
-    // Others' scores may have another bound: what holds for all is the bar of canonical scores.
-    const float floor = bars_[query] + bound_;
+    const float floor = below(bars_[query] + bound_);
     float shared = floors[query].load(std::memory_order_relaxed);
     while (shared < floor && !floors[query].compare_exchange_weak(shared, floor, std::memory_order_relaxed)) {
     }
-    if (shared > floor) bars_[query] = std::max(bars_[query], shared - bound_);
+    if (shared > floor) bars_[query] = std::max(bars_[query], below(shared - bound_));
   }
 }
 

@@ -59,8 +59,8 @@ class Shortlists {
     slots_[at] = slot;
     if (++list.size >= list.full) prune(query, this);
   }
-  // Raises the bars as far as those of others that scan other rows for the same queries allow, and the other way round.
-  // `floors`: one per query, below which no wanted row's canonical score lies.
+  // Takes over what others that scan other rows for the same queries know of the least canonical score wanted, and
+  // tells them. `floors`, one per query, begin at -infinity: bars of lists with different bounds cannot be compared.
   void share_bars(std::atomic<float>* floors) noexcept;
   // From here on the scan's scores are within `bound`, a smaller one.
   void tighten(float bound) noexcept;

@@ -15,10 +15,12 @@ namespace finch {
 namespace {
 
 // Canonical scores from a table, slot by slot.
-class Table final : public CanonicalScore {
+class Table final : public CanonicalScores {
  public:
   explicit Table(std::vector<float> scores) : scores_(std::move(scores)) {}
-  float operator()(size_t, uint32_t slot) const noexcept override { return scores_[slot]; }
+  void operator()(size_t, const uint32_t* slots, size_t count, float* scores, void*) const noexcept override {
+    for (size_t i = 0; i < count; ++i) scores[i] = scores_[slots[i]];
+  }
 
  private:
   std::vector<float> scores_;
@@ -35,19 +37,24 @@ State rows_with_keys(size_t count) {
   return state;
 }
 
-std::vector<uint32_t> finished(Shortlists& lists, Shortlists* workspace) {
-  const uint32_t* slots = nullptr;
-  const size_t count = lists.finish(0, workspace, &slots);
-  std::vector<uint32_t> out(slots, slots + count);
+std::vector<uint32_t> sorted(const Candidates& found) {
+  std::vector<uint32_t> out(found.slots, found.slots + found.count);
   std::sort(out.begin(), out.end());
   return out;
 }
 
+struct Case {
+  size_t least;
+  size_t most;
+  float slack;
+};
+
 // Lists of several scanners, some of which turn exact midway, over random rows whose scanned scores err by up to the
-// bound: at the end there are the best by canonical score.
-TEST(Shortlists, OfDifferentBoundsAgree) {
+// bound: at the end there are the wanted ones by canonical score.
+class Shortlisting : public testing::TestWithParam<Case> {};
+TEST_P(Shortlisting, ListsOfDifferentBoundsAgree) {
   constexpr size_t kRows = 4000;
-  constexpr size_t kWant = 10;
+  const auto [least, most, slack] = GetParam();
   constexpr float kCoarse = 0.02f;
   constexpr float kFine = 1e-6f;
   const State state = rows_with_keys(kRows);
@@ -60,7 +67,7 @@ TEST(Shortlists, OfDifferentBoundsAgree) {
     Shortlists lists[3];
     std::atomic<float> floors[1] = {-std::numeric_limits<float>::infinity()};
     float bounds[3] = {kCoarse, kCoarse, kCoarse};
-    for (Shortlists& one : lists) one.reset(state, table, 1, 1, kWant, kRows, kCoarse);
+    for (Shortlists& one : lists) one.reset(state, table, 1, 1, {least, most, &slack, kRows}, kCoarse, nullptr);
     for (uint32_t slot = 0; slot < kRows; ++slot) {
       const size_t w = slot / 50 % 3;
       if (slot % 50 == 0) {
@@ -80,11 +87,28 @@ TEST(Shortlists, OfDifferentBoundsAgree) {
     std::sort(expected.begin(), expected.end(), [&](uint32_t a, uint32_t b) {
       return canonical[a] != canonical[b] ? canonical[a] > canonical[b] : a < b;
     });
-    expected.resize(kWant);
+    expected.resize(most);
+    const float last = canonical[expected[least - 1]] - slack;
+    while (canonical[expected.back()] < last) expected.pop_back();
     std::sort(expected.begin(), expected.end());
-    EXPECT_EQ(finished(lists[0], &lists[1]), expected) << "round " << round;
+    const Candidates found = lists[0].finish(0);
+    EXPECT_TRUE([&] {
+      const std::vector<uint32_t> candidates = sorted(found);
+      return std::includes(candidates.begin(), candidates.end(), expected.begin(), expected.end());
+    }()) << "round "
+         << round;
+    for (size_t i = 0; i < found.count; ++i) {
+      if (found.scores[i] < found.certain) continue;
+      EXPECT_TRUE(std::binary_search(expected.begin(), expected.end(), found.slots[i])) << "round " << round;
+    }
+    EXPECT_EQ(sorted(lists[0].settle(0, &lists[1])), expected) << "round " << round;
   }
 }
+
+constexpr float kAll = std::numeric_limits<float>::infinity();
+INSTANTIATE_TEST_SUITE_P(Cases, Shortlisting,
+                         testing::Values(Case{10, 10, kAll}, Case{10, 30, kAll}, Case{10, 30, 0.0f},
+                                         Case{10, 30, 0.0002f}, Case{10, 300, 0.01f}, Case{1, 17, 0.0001f}));
 
 }  // namespace
 }  // namespace finch
