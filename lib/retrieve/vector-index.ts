@@ -31,7 +31,10 @@ export interface SearchOptions extends AbortOptions {
   allow?: Iterable<string> | AllowSet | undefined;
   /** Threads that may work on this search, 1 or more. Left out: as many as there are where the work is worth sharing. */
   threads?: number | undefined;
-  /** With a storage other than `f32`: how many candidates are rescored, k at least. Left out: k + k / 16 + 16, with `i8` k + k / 4 + 24. */
+  /**
+   * With a storage other than `f32`: how many candidates are rescored, k at least. Left out: at most k + k / 16 + 16, with
+   * `i8` k + k / 4 + 24, and of those the ones so near to the k-th that rounding could have put them behind it.
+   */
   overfetch?: number | undefined;
 }
 

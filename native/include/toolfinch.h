@@ -253,15 +253,16 @@ typedef struct finch_search_options {
    * enough to share (~100 us), else the calling one alone. */
   uint32_t threads;
   /* Storage other than float32: how many candidates of the scan are rescored, k at least.
-   * 0: k + k / 16 + 16, for int8 k + k / 4 + 24. */
+   * 0: at most k + k / 16 + 16, for int8 k + k / 4 + 24, and of those the ones that score so near to the k-th that
+   * rounding (6 standard deviations of it) could have put them behind it. */
   uint32_t overfetch;
 } finch_search_options;
 
 /* For each of `queries` rows (count x dimension; normalised here): the k best rows by cosine, descending, ties by key.
  * keys and scores have room for count * k; counts[i] <= k is how many row i got (the rest of its part is untouched).
  * Results are the same bits for any number of threads, queries in the call and order of rows; scores are float32 dot
- * products whatever the storage. Exact with float32; with another storage a row is missed when its code's score is not
- * among the best `overfetch`. Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT, FINCH_ABORTED,
+ * products whatever the storage. Exact with float32; with another storage a row is missed when its code is not among
+ * those rescored (`overfetch`). Errors: FINCH_NOT_FINITE, FINCH_ZERO_VECTOR, FINCH_INVALID_ARGUMENT, FINCH_ABORTED,
  * FINCH_NO_MEMORY. */
 FINCH_API finch_status finch_search(const finch_snapshot* snapshot, const float* queries, size_t count,
                                     const finch_search_options* options, uint64_t* keys, float* scores,
