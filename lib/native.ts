@@ -69,6 +69,7 @@ export interface NativeSearchOptions {
   allow?: AllowHandle | undefined;
   threads?: number | undefined;
   overfetch?: number | undefined;
+  expansion?: number | undefined;
 }
 
 /** `count` rows of `k`; row i holds `counts[i]` results, the rest of it is 0. */

@@ -11,7 +11,7 @@ import { roundRobin, summary } from '../rounds.mjs';
 const connectivity = 16;
 const expansionAdd = 128;
 /** Candidates that a search keeps (ef). */
-const expansions = [32, 64, 128, 256];
+const expansions = [10, 16, 24, 32, 64, 128, 256];
 const shares = [0.5, 0.1, 0.01];
 
 export function annSteps({ options, plan }) {
@@ -64,20 +64,10 @@ async function build(one, { addon, probe, python, skip }) {
   }
 }
 
-/** A search keeps k + k / 4 + 16 candidates at least: asking for more results widens it without another graph. */
 function ourSearch(addon, { made, catalogue, threads }, ef) {
-  const wide = Math.max(k, Math.floor((ef - 16) / 1.25));
-  const options = { k: wide, mode: 'ann', threads };
+  const options = { k, mode: 'ann', threads, expansion: ef };
   const run = () => addon.searchSync(made.snapshot, catalogue.queries, options);
-  return {
-    run,
-    found: async () => {
-      const { rows } = rowsOf(run(), made.firstKey);
-      return Array.from({ length: catalogue.queryCount * k }, (_, i) => {
-        return rows[Math.floor(i / k) * wide + (i % k)];
-      });
-    },
-  };
+  return { run, found: async () => rowsOf(run(), made.firstKey).rows };
 }
 
 async function usearchGraph({ catalogue, count, dimension, threads, folder }, quantization) {

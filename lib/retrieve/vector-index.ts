@@ -36,6 +36,11 @@ export interface SearchOptions extends AbortOptions {
    * `i8` k + k / 4 + 24, and of those the ones so near to the k-th that rounding could have put them behind it.
    */
   overfetch?: number | undefined;
+  /**
+   * With the ANN graph: how many candidates its walk keeps (ef), from k to 65,536. More find more of the true best and take
+   * longer. Left out: the graph's `expansionSearch`, or k + k / 4 + 16 if that is more.
+   */
+  expansion?: number | undefined;
 }
 
 export interface VectorIndexOptions {
@@ -285,8 +290,8 @@ export class Snapshot implements Disposable {
       options.allow === undefined
         ? undefined
         : asAllowSet(options.allow).bind(this.#owner, this).allow;
-    const { k, mode = 'auto', threads, overfetch } = options;
-    return { k, mode, allow, threads, overfetch } as const;
+    const { k, mode = 'auto', threads, overfetch, expansion } = options;
+    return { k, mode, allow, threads, overfetch, expansion } as const;
   }
 
   #hits(found: NativeSearchResult, query = 0, k = 0): Hit[] {

@@ -183,7 +183,9 @@ struct AnnBuilder::Graph {
 };
 
 AnnBuilder::AnnBuilder(const State& state, const AnnConfig& config, const Ann* base)
-    : state_(state), ann_(std::make_shared<Ann>(config, state.version)), graph_(std::make_unique<Graph>(config)) {
+    : state_(state),
+      ann_(std::make_shared<Ann>(config, state, state.version)),
+      graph_(std::make_unique<Graph>(config)) {
   std::vector<std::pair<uint64_t, uint32_t>> rows;
   for (size_t c = 0; c < state.rows.size(); ++c) {
     const RowChunk& chunk = *state.rows.get(c);
@@ -255,12 +257,13 @@ bool AnnBuilder::step(size_t rows) {
 std::shared_ptr<const Ann> AnnBuilder::finish() {
   ann_->links_ = graph_->pack(ann_->config().connectivity);
   graph_.reset();
+  ann_->encode();
   return std::move(ann_);
 }
 
 std::shared_ptr<const Ann> AnnBuilder::restore(const State& state, const AnnConfig& config, AnnLinks links,
                                                std::vector<uint32_t> slots, Piece<float> stale, uint64_t covers) {
-  auto ann = std::make_shared<Ann>(config, covers);
+  auto ann = std::make_shared<Ann>(config, state, covers);
   ann->links_ = std::move(links);
   ann->slots_ = std::move(slots);
   ann->stale_ = std::move(stale);
@@ -273,6 +276,8 @@ std::shared_ptr<const Ann> AnnBuilder::restore(const State& state, const AnnConf
     ann->vectors_.push_back(slot == kNoSlot ? next : state.vector(slot));
     if (slot == kNoSlot) next += state.dimension;
   }
+  // Opening a mapped file must not read its vectors.
+  if (state.mapped_bytes == 0) ann->encode();
   return ann;
 }
 

@@ -386,7 +386,8 @@ class Reader {
     // Covered rows get a stamp from before the graph, the others one from after it.
     const uint64_t edit = next_edit();
     const uint64_t before = state->version;
-    const uint64_t after = ++state->version;
+    const uint64_t after = before + 1;
+    if (header.entries - header.stale < header_.rows) state->version = after;
     auto fresh = std::make_shared<std::vector<Fresh>>();
     for (uint32_t slot = 0; slot < header_.rows; ++slot) {
       state->edit_rows(slot, edit).stamps[State::row_of(slot)] = covered[slot] ? before : after;

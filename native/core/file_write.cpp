@@ -76,7 +76,7 @@ void write_ann(SectionWriter* out, const State& state, const std::vector<uint32_
   out->add(links.levels);
   static constexpr char zeros[4] = {};
   out->add(zeros, (4 - links.levels.size() % 4) % 4);
-  out->add(links.base);
+  out->add(links.base.data(), links.base.size() * sizeof(uint32_t));
   out->add(links.upper);
   for (uint32_t e = 0; e < links.size; ++e) {
     if (rows[e] == format::kStaleRow) out->add(ann.vector(e), state.dimension * sizeof(float));

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "allow.hpp"
-#include "ann.hpp"
+#include "ann_search.hpp"
 #include "cancel.hpp"
 #include "error.hpp"
 #include "kernels/kernels.hpp"
@@ -33,57 +33,18 @@ struct Search {
   uint32_t threads;
   uint32_t overfetch;
   bool rescore_all;
+  uint32_t expansion;
 
   const uint64_t* bits() const { return allow == nullptr ? nullptr : allow->bits.data(); }
   uint64_t most() const { return allow == nullptr ? state.count : allow->count; }
   ScanRequest request() const { return {state, bits(), most(), k, overfetch, rescore_all, threads, cancel}; }
 };
 
-// Whether scanning the allowed rows is less work than walking the graph: a walk looks at some tens of rows for each of
-// the `expansion` candidates it keeps, and at the more the fewer of them are allowed.
-bool scan_is_cheaper(const Search& search, size_t expansion) {
-  const auto wanted = static_cast<double>(search.most());
-  const auto all = static_cast<double>(search.state.count);
-  return wanted * wanted <= 16.0 * static_cast<double>(expansion) * all || 4 * expansion >= search.most();
-}
-
-// The graph's candidates and the rows written since. False when there is reason to scan instead.
-bool walk(const Search& search, const float* query, size_t expansion, TopK* top) {
-  const State& state = search.state;
-  const Ann& ann = *state.ann;
-  size_t offered = ann.search(query, expansion, state, search.bits(), top);
-  if (state.fresh != nullptr) {
-    const uint64_t* allow = search.bits();
-    const Kernels& kernel = kernels();
-    for (const Fresh& fresh : *state.fresh) {
-      if (!state.holds(fresh.slot, fresh.stamp)) continue;
-      if (allow != nullptr && ((allow[fresh.slot / 64] >> (fresh.slot % 64)) & 1u) == 0) continue;
-      top->push(kernel.dot(query, state.vector(fresh.slot), state.dimension),
-                state.chunk_of(fresh.slot).keys[State::row_of(fresh.slot)]);
-      ++offered;
-    }
-  }
-  // A graph with parts that cannot be reached must not make results go missing.
-  return offered >= std::min<uint64_t>(search.k, search.most());
-}
-
 // Kept from call to call, so that a call of the same size allocates nothing.
 struct Scratch {
   std::vector<float> units;
   std::vector<TopK> tops;
 };
-
-// The graph's answer for each query, or a scan's where the graph cannot give k.
-bool walk_all(const Search& search, const float* units, size_t count, size_t expansion, TopK* tops) {
-  for (size_t q = 0; q < count; ++q) {
-    if (cancelled(search.cancel)) return false;
-    const float* unit = units + q * search.state.dimension;
-    if (walk(search, unit, expansion, &tops[q])) continue;
-    tops[q].reset(search.k, search.most());
-    if (!scan(search.request(), unit, 1, &tops[q])) return false;
-  }
-  return true;
-}
 
 finch_status run(const Search& search, bool use_ann, const float* queries, size_t count, uint64_t* keys, float* scores,
                  uint32_t* counts) {
@@ -99,12 +60,8 @@ finch_status run(const Search& search, bool use_ann, const float* queries, size_
     if (status != FINCH_OK) return refuse_query(status, "queries", q);
     tops[q].reset(search.k, search.most());
   }
-  // More than k candidates: near the k-th place ties and near misses are common.
-  const size_t expansion =
-      use_ann ? std::max<size_t>(state.ann->config().expansion_search, search.k + search.k / 4 + 16) : 0;
-  const bool finished = use_ann && !scan_is_cheaper(search, expansion)
-                            ? walk_all(search, units.data(), count, expansion, tops.data())
-                            : scan(search.request(), units.data(), count, tops.data());
+  const bool finished = use_ann ? search_graph(search.request(), search.expansion, units.data(), count, tops.data())
+                                : scan(search.request(), units.data(), count, tops.data());
   if (!finished) return fail(FINCH_ABORTED, "the search was cancelled.");
 
   // Outputs last: a failed call leaves them untouched.
@@ -147,6 +104,10 @@ finch_status read_search_options(const finch_snapshot* snapshot, const finch_sea
     return fail(FINCH_INVALID_ARGUMENT, "options.overfetch is %u; expected at least k = %u, or none for the default.",
                 out->overfetch, out->k);
   }
+  if (out->expansion != 0 && (out->expansion < out->k || out->expansion > AnnConfig::kMostExpansion)) {
+    return fail(FINCH_INVALID_ARGUMENT, "options.expansion is %u; it lies in k = %u ... %u, or none for the default.",
+                out->expansion, out->k, AnnConfig::kMostExpansion);
+  }
   return FINCH_OK;
 }
 
@@ -177,7 +138,8 @@ finch_status finch_search(const finch_snapshot* snapshot, const float* queries, 
     // An int8 code's score is off by about ten times what a bf16 one's is; deeper in the list rows lie closer.
     const uint32_t usual = state.storage == FINCH_STORAGE_I8 ? read.k + read.k / 4 + 24 : read.k + read.k / 16 + 16;
     const uint32_t overfetch = read.overfetch != 0 ? read.overfetch : usual;
-    const finch::Search search{state, read.k, read.allow, read.cancel, read.threads, overfetch, read.overfetch != 0};
+    const finch::Search search{state,        read.k,    read.allow,           read.cancel,
+                               read.threads, overfetch, read.overfetch != 0, read.expansion};
     const bool use_ann = read.mode != FINCH_SEARCH_EXACT && state.ann != nullptr;
     return finch::run(search, use_ann, queries, count, keys, scores, counts);
   });

@@ -55,7 +55,8 @@ struct Request {
   bool joins(const Request& other) const noexcept {
     return snapshot.get() == other.snapshot.get() && options.k == other.options.k &&
            options.mode == other.options.mode && options.allow == other.options.allow &&
-           options.overfetch == other.options.overfetch && options.threads == other.options.threads;
+           options.overfetch == other.options.overfetch && options.expansion == other.options.expansion &&
+           options.threads == other.options.threads;
   }
 };
 using RequestPointer = std::unique_ptr<Request>;

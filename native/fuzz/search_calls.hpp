@@ -71,6 +71,7 @@ inline void search(Input& in, World* world) {
   if (allow_at < 3) options.allow = world->allows.at(allow_at);
   options.threads = in.one_in(4) ? in.word() : in.below(9);
   options.overfetch = in.one_in(8) ? in.word() : in.one_in(2) ? 0 : in.below(20);
+  options.expansion = in.one_in(8) ? in.word() : in.one_in(2) ? 0 : in.below(40);
   finch_cancel* cancel = nullptr;
   if (in.one_in(16)) {
     FUZZ_CHECK(finch_cancel_create(&cancel) == FINCH_OK);

@@ -256,6 +256,9 @@ typedef struct finch_search_options {
    * 0: at most k + k / 16 + 16, for int8 k + k / 4 + 24, and of those the ones that score so near to the k-th that
    * rounding (6 standard deviations of it) could have put them behind it. */
   uint32_t overfetch;
+  /* With the ANN graph: how many candidates a walk keeps (ef), k to 65,536. More find more of the true best and take
+   * longer. 0: the graph's expansion_search, or k + k / 4 + 16 if that is more. */
+  uint32_t expansion;
 } finch_search_options;
 
 /* For each of `queries` rows (count x dimension; normalised here): the k best rows by cosine, descending, ties by key.

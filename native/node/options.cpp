@@ -126,6 +126,7 @@ SearchOptions read_search_options(napi_env env, napi_value value, const char* na
   // Left out: the native side's choice.
   search.threads = options.whole_or("threads", 1, kMostThreads, 0);
   search.overfetch = options.whole_or("overfetch", 1, kMostWhole, 0);
+  search.expansion = options.whole_or("expansion", 1, kMostWhole, 0);
   napi_value allow = options.get("allow");
   if (!is_absent(env, allow)) {
     search.allow = open_box<finch_allow>(env, allow, options.name_of("allow").c_str()).object;
@@ -142,6 +143,7 @@ finch_search_options SearchOptions::view(const finch_cancel* cancel) const {
   options.cancel = cancel;
   options.threads = threads;
   options.overfetch = overfetch;
+  options.expansion = expansion;
   return options;
 }
 

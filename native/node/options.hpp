@@ -51,6 +51,7 @@ struct SearchOptions {
   std::shared_ptr<finch_allow> allow;
   uint32_t threads = 0;
   uint32_t overfetch = 0;
+  uint32_t expansion = 0;
   finch_search_options view(const finch_cancel* cancel) const;
 };
 SearchOptions read_search_options(napi_env env, napi_value value, const char* name);

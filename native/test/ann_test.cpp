@@ -213,6 +213,109 @@ TEST_F(Graph, RefusesOptionsOutOfRange) {
   EXPECT_GE(recall(Snapshot(index), query), 0.95);
 }
 
+// The whole answer to `queries` with these options.
+std::vector<std::vector<Hit>> search(const Snapshot& snapshot, const std::vector<float>& queries,
+                                     finch_search_options options, finch_status expected = FINCH_OK) {
+  options.size = sizeof(options);
+  options.mode = FINCH_SEARCH_ANN;
+  const size_t count = queries.size() / kDimension;
+  std::vector<uint64_t> keys(count * options.k);
+  std::vector<float> scores(count * options.k);
+  std::vector<uint32_t> counts(count);
+  EXPECT_EQ(finch_search(snapshot.get(), queries.data(), count, &options, keys.data(), scores.data(), counts.data()),
+            expected)
+      << finch_last_error();
+  std::vector<std::vector<Hit>> out(count);
+  for (size_t q = 0; q < count && expected == FINCH_OK; ++q) {
+    for (size_t i = 0; i < counts[q]; ++i) out[q].push_back({keys[q * options.k + i], scores[q * options.k + i]});
+  }
+  return out;
+}
+
+TEST_F(Graph, AnswersTheSameOnAnyNumberOfThreadsAndQueriesACall) {
+  build();
+  ASSERT_EQ(index.remove(numbered(50, 250)), FINCH_OK);
+  ASSERT_EQ(index.upsert(numbered(6000, 6300), clusters.draw(300)), FINCH_OK);
+  Snapshot snapshot(index);
+  const auto queries = clusters.draw(70);
+  finch_search_options options{};
+  options.k = 10;
+  options.expansion = 24;
+  options.threads = 1;
+  std::vector<std::vector<Hit>> alone;
+  for (size_t q = 0; q < 70; ++q) {
+    const std::vector<float> query(queries.begin() + q * kDimension, queries.begin() + (q + 1) * kDimension);
+    alone.push_back(search(snapshot, query, options)[0]);
+  }
+  for (const uint32_t threads : {0u, 1u, 2u, 5u}) {
+    options.threads = threads;
+    EXPECT_EQ(search(snapshot, queries, options), alone) << threads << " threads";
+  }
+}
+
+TEST_F(Graph, ExpansionSetsHowManyAreFound) {
+  build();
+  Snapshot snapshot(index);
+  const auto queries = clusters.draw(200);
+  finch_search_options options{};
+  options.k = 10;
+  const auto exact = snapshot.search(queries, 200, 10);
+  const auto recall_with = [&](uint32_t expansion) {
+    options.expansion = expansion;
+    const auto found = search(snapshot, queries, options);
+    size_t hit = 0;
+    for (size_t q = 0; q < 200; ++q) {
+      EXPECT_EQ(found[q].size(), 10u);
+      for (const auto& h : found[q]) hit += std::count(exact[q].begin(), exact[q].end(), h);
+    }
+    return static_cast<double>(hit) / 2000;
+  };
+  const double narrow = recall_with(10);
+  EXPECT_LT(narrow, recall_with(48));
+  EXPECT_GE(recall_with(48), 0.95);
+  EXPECT_GE(recall_with(200), 0.995);
+  EXPECT_EQ(recall_with(5000), 1.0) << "more than there are rows: scanned";
+  options.expansion = 9;
+  search(snapshot, queries, options, FINCH_INVALID_ARGUMENT);
+  options.expansion = 65537;
+  search(snapshot, queries, options, FINCH_INVALID_ARGUMENT);
+  // Cancelled before it begins.
+  finch_cancel* cancel = nullptr;
+  ASSERT_EQ(finch_cancel_create(&cancel), FINCH_OK);
+  finch_cancel_signal(cancel);
+  options.expansion = 32;
+  options.cancel = cancel;
+  search(snapshot, queries, options, FINCH_ABORTED);
+  finch_cancel_release(cancel);
+}
+
+TEST_F(Graph, IsWalkedAlikeInEveryStorageAndFromAMappedFile) {
+  const auto vectors = clusters.draw(2000);
+  const auto queries = clusters.draw(30);
+  std::vector<std::vector<Hit>> first;
+  for (const finch_storage storage : {FINCH_STORAGE_F32, FINCH_STORAGE_BF16, FINCH_STORAGE_F16, FINCH_STORAGE_I8}) {
+    Index stored(kDimension, storage);
+    ASSERT_EQ(stored.upsert(numbered(0, 2000), vectors), FINCH_OK);
+    ASSERT_EQ(finch_index_build_ann(stored.get(), nullptr, nullptr), FINCH_OK);
+    const auto found = Snapshot(stored).search(queries, 30, 10, FINCH_SEARCH_ANN);
+    if (first.empty()) first = found;
+    EXPECT_EQ(found, first) << "storage " << storage;
+    const std::string path = testing::TempDir() + "walk.finch";
+    ASSERT_EQ(finch_index_save(stored.get(), path.c_str(), nullptr, 0), FINCH_OK) << finch_last_error();
+    for (const uint32_t unverified : {0u, 1u}) {
+      finch_open_options options{};
+      options.size = sizeof(options);
+      options.map = 1;
+      options.unverified = unverified;
+      finch_index* handle = nullptr;
+      ASSERT_EQ(finch_index_open(path.c_str(), &options, &handle), FINCH_OK) << finch_last_error();
+      Index opened(handle);
+      EXPECT_EQ(Snapshot(opened).search(queries, 30, 10, FINCH_SEARCH_ANN), first);
+    }
+    std::remove(path.c_str());
+  }
+}
+
 TEST_F(Graph, EqualVectorsAreTiedByKey) {
   Index twins(kDimension);
   std::vector<float> same;

@@ -71,7 +71,15 @@ const rank = {
   minAvailability: 0.5,
   cut: { minK: 1, maxK: 2, signals: ['score'] },
 };
-const search = { k: 1, mode: 'exact', allow: ['a'], threads: 1, overfetch: 2, signal };
+const search = {
+  k: 1,
+  mode: 'exact',
+  allow: ['a'],
+  threads: 1,
+  overfetch: 2,
+  expansion: 3,
+  signal,
+};
 const query = { id: 'q', text: 'ring', split: 'test', gold: new Map([['set_alarm', 1]]) };
 const gold = new Set(['a']);
 const run = { concurrency: 2, resamples: 10, confidence: 0.9, seed: 3, signal };

@@ -105,9 +105,12 @@ describe('options', () => {
       { threads: 'all' },
       { overfetch: 0 },
       { overfetch: -1 },
+      { expansion: 0 },
+      { expansion: 65_537 },
+      { expansion: '9' },
     ]) {
       expect(await codeOf(() => search(bad))).toBe('FINCH_INVALID_ARGUMENT');
     }
-    expect(await codeOf(() => search({ threads: 3, overfetch: 9 }))).toBe('none');
+    expect(await codeOf(() => search({ threads: 3, overfetch: 9, expansion: 9 }))).toBe('none');
   });
 });
