@@ -138,7 +138,7 @@ finch_status finch_search(const finch_snapshot* snapshot, const float* queries, 
     // An int8 code's score is off by about ten times what a bf16 one's is; deeper in the list rows lie closer.
     const uint32_t usual = state.storage == FINCH_STORAGE_I8 ? read.k + read.k / 4 + 24 : read.k + read.k / 16 + 16;
     const uint32_t overfetch = read.overfetch != 0 ? read.overfetch : usual;
-    const finch::Search search{state,        read.k,    read.allow,           read.cancel,
+    const finch::Search search{state,        read.k,    read.allow,          read.cancel,
                                read.threads, overfetch, read.overfetch != 0, read.expansion};
     const bool use_ann = read.mode != FINCH_SEARCH_EXACT && state.ann != nullptr;
     return finch::run(search, use_ann, queries, count, keys, scores, counts);
