@@ -1,6 +1,7 @@
 import { aList, aNumber, anObject } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
+import { mulberry32 } from './random.js';
 
 /** A mean with its bootstrap confidence interval: low <= mean <= high for all but very skewed samples. */
 export interface Estimate {
@@ -81,17 +82,6 @@ function quantile(sorted: Float64Array, q: number): number {
   const below = sorted[Math.floor(at)] as number;
   const above = sorted[Math.ceil(at)] as number;
   return below + (above - below) * (at - Math.floor(at));
-}
-
-/** Uniform numbers in [0, 1): the public-domain generator mulberry32, period 2^32. */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function wrong(what: string, value: unknown, expected: string): FinchError {

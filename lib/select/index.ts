@@ -7,9 +7,8 @@ export type {
   ReliabilityRecord,
   SelectedTool,
 } from './decision.js';
+export { defaultWeights, type FusionWeights } from './rank-rule.js';
 export {
-  defaultWeights,
-  type FusionWeights,
   type Query,
   type SelectOptions,
   Selector,

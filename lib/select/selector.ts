@@ -16,24 +16,9 @@ import { type AllowSet, idList, type Snapshot } from '../retrieve/vector-index.j
 import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
 import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
 import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
+import { type FusionWeights, rankRule, unhealthyBelow } from './rank-rule.js';
 import { type QueryText, queryText, type TaskState } from './task-state.js';
 import { visibleTools } from './visible-tools.js';
-
-/** Weights of RATED's fusion: semantic + bandit + prior = 1. */
-export interface FusionWeights {
-  readonly semantic: number;
-  readonly bandit: number;
-  readonly prior: number;
-  /** How far an unavailable tool falls, in [0, 1]; 0 is RATED's fusion as written. */
-  readonly outage: number;
-}
-
-export const defaultWeights: FusionWeights = {
-  semantic: 0.75,
-  bandit: 0.15,
-  prior: 0.1,
-  outage: 0.5,
-};
 
 /** What one call of `select` may set; the Selector's own options are its defaults. */
 export interface SelectSettings extends Budget {
@@ -76,9 +61,6 @@ export interface SelectorOptions extends SelectSettings {
 }
 
 export type Query = string | TaskState;
-
-/** A tool less available than this is not offered: about its second failure in a row, until its trial is due. */
-const unhealthyBelow = 0.5;
 
 const traced = tracingChannel('toolfinch:select');
 const reported = channel('toolfinch:report');
@@ -195,13 +177,7 @@ export class Selector {
           encodeChecked(this.index.encoder, [text], { kind: 'query', signal }),
         )
       : undefined;
-    const rule = () => ({
-      now: this.#clock.now(),
-      explore: settings.explore ?? true,
-      minAvailability: unhealthyBelow,
-      weights: { ...(settings.weights ?? defaultWeights), clamp: true },
-      cut: nativeCut(settings.cut ?? { rule: 'dynamic' }),
-    });
+    const rule = () => rankRule(settings, this.#clock.now());
     const bandit = this.feedback?.bandit.handle ?? null;
     const n = settings.shortlist ?? 10;
 
