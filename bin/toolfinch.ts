@@ -6,10 +6,11 @@ import { evaluate } from './commands/evaluate.js';
 import { index } from './commands/index-tools.js';
 import { report } from './commands/report.js';
 import { select } from './commands/select.js';
+import { simulate } from './commands/simulate.js';
 import { printable } from './printable.js';
 import { version } from './version.js';
 
-const commands: readonly Command[] = [demo, index, select, report, evaluate];
+const commands: readonly Command[] = [demo, index, select, report, evaluate, simulate];
 
 const help = `toolfinch ${version}: the right few tools for an agent's next step
 

@@ -109,6 +109,10 @@ export interface NativeBanditOptions {
   availabilityGamma?: number;
   availabilityHalfLife?: number;
   availabilityHalfLifeMax?: number;
+  /** Of reports, for failed trials; in (0, 1], default 0.0025. */
+  trialShare?: number;
+  /** No suspension and no budget: availability relaxes by itself. Goes before trialShare. */
+  freeTrials?: boolean;
 }
 
 /** One entry per id, in the order given. */
@@ -311,11 +315,11 @@ export interface Binding {
     now: number,
     explore: boolean,
   ): NativeArmScores;
-  /** Row i of xs (count x dimension) is the context of outcome i. */
+  /** Row i of xs (count x dimension) is the context of outcome i; null: outcomes without one (health checks). */
   banditUpdate(
     bandit: BanditHandle,
     ids: readonly string[],
-    xs: Float32Array,
+    xs: Float32Array | null,
     priors: Float32Array,
     outcomes: Float32Array,
     times: Float64Array,

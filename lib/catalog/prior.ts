@@ -20,7 +20,15 @@ export interface PriorOptions {
   readonly sourceWeights?: SourceWeights | ((tool: Tool) => number);
   /** Weight of a source the table does not hold, in [0, 1]. Default 0.6. */
   readonly otherWeight?: number;
+  /**
+   * Let a tool's own record (`tool.reliability`: uses and success rate, as registries publish them) outweigh the fields:
+   * an extension of the paper. Default true; without records nothing changes.
+   */
+  readonly trackRecord?: boolean;
 }
+
+/** Uses that weigh as much as the metadata prior does. */
+const priorUses = 20;
 
 /**
  * RATED's metadata prior of every tool: r = 0.5·consistency + 0.3·source + 0.2·quality, in [0, 1], where
@@ -29,6 +37,9 @@ export interface PriorOptions {
  * - quality = σ(0.6·L_d/median(L_d) + 0.4·L_t/median(L_t) − 1), L_d and L_t the characters (code points) of the
  *   description and of all tags, medians over `tools` (mean of the middle two for an even count); a median of 0 makes
  *   that ratio 0.
+ *
+ * A tool with a record of n uses at success rate s gets (20·r + n·s) / (20 + n): the mean of a beta prior worth 20 uses,
+ * updated by the record. A count of uses without a success rate says nothing of success and is passed over.
  *
  * @param tools the whole catalogue: n tools
  * @param cosineOfNameAndDescription n cosines in [−1, 1], float32; rounding beyond ±1 is clamped
@@ -59,6 +70,10 @@ export function metadataPriors(
       `metadata prior: ${cosineOfNameAndDescription.length} cosines for ${count} tools; give one for each tool, in order`,
     );
   }
+  const { trackRecord = true } = options;
+  if (typeof trackRecord !== 'boolean') {
+    refuse(trackRecord, 'metadata prior: trackRecord', 'true or false');
+  }
   const weightOf = sourceWeigher(options);
   const descriptions = tools.map((tool) => characters(tool.description));
   const tags = tools.map((tool) =>
@@ -87,9 +102,18 @@ export function metadataPriors(
         0.4 * ratio(tags[i] ?? 0, medianTags) -
         1,
     );
-    priors[i] = Math.min(1, 0.5 * consistency + 0.3 * weightOf(tool, i) + 0.2 * quality);
+    const fromFields = Math.min(1, 0.5 * consistency + 0.3 * weightOf(tool, i) + 0.2 * quality);
+    priors[i] = trackRecord ? withRecord(fromFields, tool) : fromFields;
   });
   return priors;
+}
+
+function withRecord(prior: number, { reliability }: Tool): number {
+  if (reliability?.successRate === undefined) return prior;
+  const { uses, successRate } = reliability;
+  // As shares, so that the largest count does not overflow.
+  const share = uses / (priorUses + uses);
+  return (1 - share) * prior + share * successRate;
 }
 
 function sourceWeigher(options: PriorOptions): (tool: Tool, index: number) => number {

@@ -12,10 +12,13 @@ export type BanditOptions = NativeBanditOptions;
 
 /** What durable feedback asks of a bandit. Equal sequences of calls must give equal bytes. */
 export interface BanditState {
-  /** Applies outcomes in order, all or, when it throws, none; row i of `xs` (n x dimension) is outcome i's context. */
+  /**
+   * Applies outcomes in order, all or, when it throws, none; row i of `xs` (n x dimension) is outcome i's context.
+   * Null: outcomes without a context, such as a health check's, which say nothing of what a tool is asked.
+   */
   update(
     ids: readonly string[],
-    xs: Float32Array,
+    xs: Float32Array | null,
     priors: Float32Array,
     rewards: Float32Array,
     times: Float64Array,
@@ -101,7 +104,7 @@ export class Bandit implements BanditState, Disposable {
 
   update(
     ids: readonly string[],
-    xs: Float32Array,
+    xs: Float32Array | null,
     priors: Float32Array,
     rewards: Float32Array,
     times: Float64Array,

@@ -27,9 +27,10 @@ import {
 } from './feedback-options.js';
 import { ioError, reasonOf, syncFolder } from './files.js';
 import { FolderLock } from './folder-lock.js';
+import { hasContext, learn } from './learn.js';
 import { type Recovery, setAside } from './log-replay.js';
 import { decodeRecord, encodeRecord, type FeedbackRecord, type OutcomeRecord } from './records.js';
-import { type Outcome, rewardOf, timeOf } from './reward.js';
+import { type Outcome, rewardOf } from './reward.js';
 import {
   type ReadSnapshot,
   readSnapshot,
@@ -321,6 +322,22 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   }
 
   /**
+   * Records what a health check found, outside any decision: the tool's availability learns from it, what is known of
+   * the inputs it works for does not change. See {@link HealthChecks}.
+   *
+   * @throws FinchError FINCH_IO, FINCH_INVALID_ARGUMENT, FINCH_CLOSED.
+   */
+  async reportHealth(toolId: string, outcome: Outcome): Promise<{ durable: boolean }> {
+    checkId(toolId, 'toolId');
+    rewardOf(outcome);
+    this.#checkOpen();
+    if (this.#mustWait()) await this.#ready();
+    const [time, x] = [this.now(), new Float32Array(0)];
+    const report = { type: 'outcome', decisionId: '', toolId, outcome, x, prior: 0.5 } as const;
+    return { durable: await this.#write({ ...report, at: time, time }) };
+  }
+
+  /**
    * Forgets what was learnt of tools (removed, or replaced by others of the same id). Their decisions stay.
    *
    * @throws FinchError FINCH_IO, FINCH_DUPLICATE_ID, FINCH_INVALID_ARGUMENT, FINCH_CLOSED.
@@ -500,30 +517,16 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
       if (record.type === 'outcome') {
         outcomes.push(record);
         const { decisionId, toolId, time } = record;
-        this.#window.addReport(decisionId, toolId, { sequence, time });
+        if (hasContext(record)) this.#window.addReport(decisionId, toolId, { sequence, time });
       } else if (record.type === 'drop') {
-        this.#learn(outcomes);
+        learn(this.bandit, this.dimension, outcomes);
         outcomes = [];
         this.bandit.drop(record.toolIds);
       } else if (replayed) {
         this.#window.add({ ...record, sequence, reported: undefined });
       }
     }
-    this.#learn(outcomes);
-  }
-
-  #learn(outcomes: readonly OutcomeRecord[]): void {
-    const told = outcomes.filter(({ outcome }) => rewardOf(outcome) !== undefined);
-    if (told.length === 0) return;
-    const xs = new Float32Array(told.length * this.dimension);
-    for (const [i, { x }] of told.entries()) xs.set(x, i * this.dimension);
-    this.bandit.update(
-      told.map(({ toolId }) => toolId),
-      xs,
-      Float32Array.from(told, ({ prior }) => prior),
-      Float32Array.from(told, ({ outcome }) => rewardOf(outcome) ?? 0),
-      Float64Array.from(told, timeOf),
-    );
+    learn(this.bandit, this.dimension, outcomes);
   }
 
   #capture(sequence: number): SnapshotState {

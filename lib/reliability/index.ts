@@ -16,6 +16,11 @@ export {
   type Report,
   type ReportResult,
 } from './feedback-store.js';
+export {
+  type CheckedFeedback,
+  type HealthCheckOptions,
+  HealthChecks,
+} from './health-checks.js';
 export type { Recovery } from './log-replay.js';
 export {
   type RedisOptions,

@@ -26,6 +26,7 @@ export interface OutcomeRecord {
   /** When the report was accepted. */
   time: number;
   prior: number;
+  /** Empty for a health check, which belongs to no decision. */
   x: Float32Array;
 }
 

@@ -67,6 +67,7 @@ void ArmTable::swap(ArmTable& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(blocks_, other.blocks_);
   std::swap(evidence, other.evidence);
+  std::swap(budget, other.budget);
 }
 
 Arm* ArmTable::find(std::string_view id, uint64_t hash) const noexcept {

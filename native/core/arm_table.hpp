@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "availability.hpp"
+#include "trials.hpp"
 
 namespace finch {
 
@@ -149,6 +150,7 @@ class ArmTable {
 
   // Sum of evidence_units: whole numbers, so it does not depend on the order of updates.
   uint64_t evidence = 0;
+  TrialBudget budget;
 
  private:
   size_t place_of(uint64_t hash) const noexcept { return static_cast<size_t>(hash) & (places_.size() - 1); }

@@ -13,6 +13,7 @@ struct AvailabilityRule {
   double gamma;          // g in (0, 1)
   double half_life;      // h > 0, in the unit of `now`
   double half_life_max;  // h_max >= h
+  double trial_share;    // of reports, for failed trials (trials.hpp); infinite: trials are free
 };
 
 struct Availability {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr double kDefaultHalfLife = 30000.0;
 constexpr double kDefaultHalfLifeMax = 3600000.0;
+constexpr float kDefaultTrialShare = 0.0025f;
 constexpr float kLambdaLow = 1e-6f;
 constexpr float kLambdaHigh = 1e6f;
 constexpr float kGammaLow = 1e-6f;
@@ -30,7 +32,7 @@ constexpr size_t kLine = 64;
 finch_status read_options(const finch_bandit_options* given, BanditRule* out) noexcept {
   if (given == nullptr) return fail(FINCH_INVALID_ARGUMENT, "options is NULL; dimension is required.");
   finch_bandit_options o;
-  if (!read_sized(given, sizeof(finch_bandit_options), &o)) {
+  if (!read_sized(given, offsetof(finch_bandit_options, trial_share), &o)) {
     return fail(FINCH_INVALID_ARGUMENT, "finch_bandit_options.size = %zu; expected sizeof(finch_bandit_options) = %zu.",
                 given->size, sizeof(finch_bandit_options));
   }
@@ -72,7 +74,14 @@ finch_status read_options(const finch_bandit_options* given, BanditRule* out) no
                 "availability_half_life_max = %g; expected finite and at least availability_half_life = %g.",
                 half_life_max, half_life);
   }
-  *out = {o.dimension, o.form, lambda, gamma, alpha, {static_cast<double>(g), half_life, half_life_max}};
+  const float share = o.trial_share == 0.0f ? kDefaultTrialShare : o.trial_share;
+  if (!(share > 0.0f && (share <= 1.0f || std::isinf(share)))) {
+    return fail(FINCH_INVALID_ARGUMENT,
+                "trial_share = %g; expected above 0 and at most 1, or infinity (0: the default, 0.0025).",
+                static_cast<double>(share));
+  }
+  *out = {o.dimension, o.form, lambda,
+          gamma,       alpha,  {static_cast<double>(g), half_life, half_life_max, static_cast<double>(share)}};
   return FINCH_OK;
 }
 
@@ -152,11 +161,16 @@ void ensure_inverse(const BanditRule& rule, const Arm& arm) noexcept {
   }
 }
 
+TrialEvidence evidence_of(const BanditRule& rule, const Arm& arm) noexcept {
+  return {static_cast<double>(rule.gamma), arm.evidence, arm.reward_sum};
+}
+
 // Scores arms in one context. What does not depend on the arm is computed once.
 class Scorer {
  public:
-  Scorer(const BanditRule& rule, const float* unit, double total_evidence, bool explore) noexcept
-      : rule_(rule), root_(std::sqrt(static_cast<double>(rule.dimension))) {
+  Scorer(const BanditRule& rule, const TrialBudget& budget, const float* unit, double total_evidence,
+         bool explore) noexcept
+      : rule_(rule), budget_(budget), root_(std::sqrt(static_cast<double>(rule.dimension))) {
     alpha_ = explore ? static_cast<double>(rule.alpha) : 0.0;
     lambda_ = static_cast<double>(rule.lambda);
     if (rule.form == FINCH_BANDIT_MEAN) log_evidence_ = std::log1p(total_evidence);
@@ -195,7 +209,8 @@ class Scorer {
     }
     score.mean = static_cast<float>(mean);
     score.bonus = static_cast<float>(alpha_ * std::sqrt(variance));
-    score.availability = static_cast<float>(availability_at(arm.availability, rule_.availability, now));
+    score.availability = static_cast<float>(
+        offered_availability(arm.availability, rule_.availability, evidence_of(rule_, arm), budget_, now));
     score.last_outcome = arm.last_outcome;
     score.evidence = arm.evidence;
     score.updates = arm.updates;
@@ -204,6 +219,7 @@ class Scorer {
 
  private:
   const BanditRule& rule_;
+  const TrialBudget& budget_;
   double root_;
   double alpha_;
   double lambda_;
@@ -260,7 +276,8 @@ void score_group(const BanditRule& rule, const ArmTable& table, const Scorer& sc
 template <typename IdsOf>
 void score_list(const finch_bandit& bandit, IdsOf&& ids_of, size_t count, const float* unit, double now, bool explore,
                 finch_arm_score* out) noexcept {
-  const Scorer scorer(bandit.rule, unit, static_cast<double>(bandit.table.evidence) / 1048576.0, explore);
+  const Scorer scorer(bandit.rule, bandit.table.budget, unit, static_cast<double>(bandit.table.evidence) / 1048576.0,
+                      explore);
   ScoredId group[kGroup];
   for (size_t first = 0; first < count; first += kGroup) {
     const size_t some = std::min(kGroup, count - first);
@@ -296,13 +313,15 @@ auto ids_from(const finch_string* ids, const float* priors) noexcept {
 
 // What every update of a call shares.
 struct UpdateRule {
-  explicit UpdateRule(const BanditRule& r) noexcept : rule(r), gamma(static_cast<double>(r.gamma)) {
+  UpdateRule(const BanditRule& r, TrialBudget* trials) noexcept
+      : rule(r), budget(trials), gamma(static_cast<double>(r.gamma)) {
     const bool calibrated = r.form == FINCH_BANDIT_CALIBRATED;
     root = calibrated ? std::sqrt(static_cast<double>(r.dimension)) : 1.0;
     floor = calibrated ? static_cast<float>((1.0 - gamma) * static_cast<double>(r.lambda)) : 0.0f;
     floor = std::max(floor, kSmallestA);
   }
   const BanditRule& rule;
+  TrialBudget* budget;
   double gamma;
   double root;  // the context is this long: x~ = sqrt(d) x (calibrated) or x
   float floor;
@@ -310,6 +329,8 @@ struct UpdateRule {
 
 // What one outcome changes on its arm besides the vectors.
 void record(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, uint64_t* total) noexcept {
+  settle(update.budget, update.rule.availability, arm->availability, evidence_of(update.rule, *arm),
+         static_cast<double>(outcome.y), outcome.now);
   if (arm->updates > 0) *total -= evidence_units(arm->evidence);
   arm->evidence = update.gamma * arm->evidence + 1.0;
   arm->reward_sum = update.gamma * arm->reward_sum + static_cast<double>(outcome.y);
@@ -376,7 +397,9 @@ finch_status check_outcomes(const BanditRule& rule, const finch_outcome* outcome
     if (status == FINCH_OK) status = check_share("prior", i, outcome.prior);
     if (status == FINCH_OK) status = check_share("y", i, outcome.y);
     if (status == FINCH_OK) status = check_now(outcome.now);
-    if (status == FINCH_OK && i > 0 && outcome.x == outcomes[i - 1].x) {
+    if (outcome.x == nullptr) {
+      factors[i] = 0.0;
+    } else if (status == FINCH_OK && i > 0 && outcome.x == outcomes[i - 1].x) {
       factors[i] = factors[i - 1];
     } else if (status == FINCH_OK) {
       status = check_context(outcome.x, rule.dimension, i, &factors[i]);
@@ -484,7 +507,7 @@ finch_status finch_bandit_update(finch_bandit* bandit, const finch_outcome* outc
   return finch::guarded([&]() -> finch_status {
     finch_status status = finch::check_bandit(bandit);
     if (status != FINCH_OK) return status;
-    const finch::UpdateRule update(bandit->rule);
+    const finch::UpdateRule update(bandit->rule, &bandit->table.budget);
     const size_t dimension = bandit->rule.dimension;
     finch::SmallBuffer<double, 64> factors(count);
     status = finch::check_outcomes(bandit->rule, outcomes, count, factors.data());
@@ -494,7 +517,7 @@ finch_status finch_bandit_update(finch_bandit* bandit, const finch_outcome* outc
     const finch::Targets targets(&bandit->table, bandit->rule, outcomes, count);
     for (size_t i = 0; i < count; ++i) {
       finch::record(update, targets[i], outcomes[i], &bandit->table.evidence);
-      if (!bandit->rule.keeps_vectors()) continue;
+      if (!bandit->rule.keeps_vectors() || outcomes[i].x == nullptr) continue;
       // Outcomes of one decision share its context.
       if (i == 0 || outcomes[i].x != outcomes[i - 1].x) {
         finch::kernels().scale(outcomes[i].x, factors[i] * update.root, dimension, x.data());

@@ -15,9 +15,11 @@ namespace finch {
 namespace {
 
 constexpr char kMagic[8] = {'F', 'N', 'C', 'H', 'B', 'N', 'D', 'T'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersionWithoutBudget = 2;
 constexpr size_t kHeaderBytes = 48;
-constexpr size_t kArmBytes = 56;  // before the id
+constexpr size_t kBudgetBytes = 24;  // since version 3
+constexpr size_t kArmBytes = 56;     // before the id
 constexpr size_t kChecksumBytes = 8;
 
 constexpr size_t padded(size_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
@@ -85,7 +87,7 @@ class Reader {
 };
 
 size_t state_bytes(const BanditRule& rule, const ArmTable& table) noexcept {
-  size_t size = kHeaderBytes + kChecksumBytes;
+  size_t size = kHeaderBytes + kBudgetBytes + kChecksumBytes;
   table.each([&](const Arm& arm) { size += kArmBytes + padded(arm.id.view().size()) + vector_bytes(rule); });
   return size;
 }
@@ -106,6 +108,9 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
   out.u32(0);
   out.u64(sorted.size());
   out.u64(size - kHeaderBytes - kChecksumBytes);
+  out.f64(table.budget.first);
+  out.f64(table.budget.repeated);
+  out.f64(table.budget.time);
   for (const Arm* each : sorted) {
     const Arm& arm = *each;
     out.u32(static_cast<uint32_t>(arm.id.view().size()));
@@ -199,14 +204,16 @@ finch_status read_arm(const BanditRule& rule, Reader* in, std::string_view* last
   return FINCH_OK;
 }
 
-finch_status read_header(const BanditRule& rule, const unsigned char* buffer, size_t size, uint64_t* arms) noexcept {
+finch_status read_header(const BanditRule& rule, const unsigned char* buffer, size_t size, uint64_t* arms,
+                         uint32_t* version) noexcept {
   if (size < kHeaderBytes + kChecksumBytes) return corrupt("the length");
   if (std::memcmp(buffer, kMagic, sizeof(kMagic)) != 0) return corrupt("the signature");
   Reader in(buffer + sizeof(kMagic), size - sizeof(kMagic));
-  const uint32_t version = in.u32();
-  if (version != kVersion) {
-    return fail(FINCH_VERSION, "bandit state of version %u; this build reads version %u. Use a matching release.",
-                version, kVersion);
+  *version = in.u32();
+  if (*version != kVersion && *version != kVersionWithoutBudget) {
+    return fail(FINCH_VERSION,
+                "bandit state of version %u; this build reads versions %u and %u. Use a matching release.", *version,
+                kVersionWithoutBudget, kVersion);
   }
   if (Reader(buffer + size - kChecksumBytes, kChecksumBytes).u64() != checksum(buffer, size - kChecksumBytes)) {
     return corrupt("the checksum");
@@ -234,11 +241,26 @@ finch_status read_header(const BanditRule& rule, const unsigned char* buffer, si
   return FINCH_OK;
 }
 
+finch_status read_budget(Reader* in, TrialBudget* budget) noexcept {
+  if (in->left() < kBudgetBytes) return corrupt("the length");
+  for (double* tokens : {&budget->first, &budget->repeated}) {
+    *tokens = in->f64();
+    if (!(*tokens >= 0.0 && *tokens <= TrialBudget::kMostTrials)) return corrupt("the budget of trials");
+  }
+  budget->time = in->f64();
+  return std::isfinite(budget->time) ? FINCH_OK : corrupt("the budget's time");
+}
+
 finch_status read_state(const BanditRule& rule, const unsigned char* buffer, size_t size, ArmTable* table) {
   uint64_t count = 0;
-  finch_status status = read_header(rule, buffer, size, &count);
+  uint32_t version = 0;
+  finch_status status = read_header(rule, buffer, size, &count, &version);
   if (status != FINCH_OK) return status;
   Reader in(buffer + kHeaderBytes, size - kHeaderBytes - kChecksumBytes);
+  if (version >= kVersion) {
+    status = read_budget(&in, &table->budget);
+    if (status != FINCH_OK) return status;
+  }
   if (count > in.left() / (kArmBytes + padded(1) + vector_bytes(rule))) return corrupt("the number of arms");
   table->reserve(static_cast<size_t>(count));
   std::string_view last;

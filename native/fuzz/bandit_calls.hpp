@@ -17,6 +17,7 @@ inline void create_bandit(Input& in, World* world) {
   if (in.one_in(4)) options.availability_gamma = in.share();
   if (in.one_in(4)) options.availability_half_life = in.time();
   if (in.one_in(4)) options.availability_half_life_max = in.time();
+  if (in.one_in(4)) options.trial_share = in.share();
   Sized<finch_bandit_options> given(in, options);
   Room<finch_bandit*> out(1);
   if (checked(finch_bandit_create(in.one_in(32) ? nullptr : given.get(), out.get())) != FINCH_OK) {

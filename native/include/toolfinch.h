@@ -351,6 +351,13 @@ typedef struct finch_bandit_options {
   float availability_gamma;          /* g in (0, 1); default 0.5 */
   double availability_half_life;     /* h > 0 in the unit of `now`; default 30000 (30 s) */
   double availability_half_life_max; /* h_max >= h; default 3600000 (1 h) */
+  /* Trials: a tool whose failures in a row are more than chance (its own success rate before them) is suspended: its
+   * availability is below 0.5 until its trial is due, when it is 1. A trial is due once the relaxing availability is
+   * 0.5 again and the bandit's budget of failed trials has room: every report adds this share to it, every h_max adds
+   * 1, a failed trial takes 1, one that succeeds adds 2; it holds 3 at most. First trials and repeated ones have a
+   * budget each. Tools that are not suspended have availability 1. INFINITY: no suspension and no budget, availability
+   * is the relaxing estimate alone. */
+  float trial_share; /* (0, 1], or INFINITY; default 0.0025 */
 } finch_bandit_options;
 /* alpha = 0 would mean "default": ask for no exploration with this. */
 #define FINCH_ALPHA_ZERO (-1.0f)
@@ -384,7 +391,8 @@ FINCH_API finch_status finch_bandit_score_batch(const finch_bandit* bandit, cons
 
 typedef struct finch_outcome {
   finch_string id;
-  const float* x; /* dimension; normalised here */
+  const float* x; /* dimension; normalised here. NULL: an outcome without a context, such as a health check's: A and b
+                     stay as they are */
   float prior;    /* r in [0, 1] */
   float y;        /* reward in [0, 1]: 1 worked, 0 failed */
   double now;

@@ -77,17 +77,18 @@ Napi::Value bandit_score_batch(const Arguments& arguments) {
 Napi::Value bandit_update(const Arguments& arguments) {
   const Held held = hold(arguments);
   const Strings ids = arguments.ids(1);
-  const std::span<const float> xs = arguments.floats(2, "xs");
+  const bool in_context = !Napi::Value(arguments.env(), arguments[2]).IsNull();
+  const std::span<const float> xs = in_context ? arguments.floats(2, "xs") : std::span<const float>();
   const std::span<const float> priors = arguments.floats(3, "priors");
   const std::span<const float> outcomes = arguments.floats(4, "outcomes");
   const std::span<const double> times = arguments.doubles(5, "times");
-  require_vectors("xs", xs.size(), ids.size(), held.dimension);
+  if (in_context) require_vectors("xs", xs.size(), ids.size(), held.dimension);
   require_length("priors", priors.size(), ids.size(), "id");
   require_length("outcomes", outcomes.size(), ids.size(), "id");
   require_length("times", times.size(), ids.size(), "id");
   std::vector<finch_outcome> rows(ids.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i] = {ids[i], xs.data() + i * held.dimension, priors[i], outcomes[i], times[i]};
+    rows[i] = {ids[i], in_context ? xs.data() + i * held.dimension : nullptr, priors[i], outcomes[i], times[i]};
   }
   check(finch_bandit_update(held.bandit.get(), rows.data(), rows.size()));
   return arguments.env().Undefined();

@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "environment.hpp"
 #include "fault.hpp"
@@ -213,6 +214,8 @@ finch_bandit_options read_bandit_options(napi_env env, napi_value value, const c
   bandit.availability_gamma = positive_float_or(options, "availabilityGamma");
   bandit.availability_half_life = positive_or(options, "availabilityHalfLife", 0);
   bandit.availability_half_life_max = positive_or(options, "availabilityHalfLifeMax", 0);
+  bandit.trial_share = options.boolean_or("freeTrials", false) ? std::numeric_limits<float>::infinity()
+                                                               : positive_float_or(options, "trialShare");
   return bandit;
 }
 

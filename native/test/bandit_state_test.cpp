@@ -56,6 +56,40 @@ TEST(BanditState, RoundTripKeepsEveryBit) {
   }
 }
 
+// Version 2 had no budget of trials: the bytes between header and arms.
+TEST(BanditState, ReadsTheVersionWithoutBudget) {
+  for (const finch_bandit_form form : kForms) {
+    const Bandit original = make_bandit(bandit_options(5, form));
+    for (int i = 0; i < 6; ++i) report(original, "tool " + std::to_string(i), std::vector<float>(5, 1.0f), 0.5f, 1.0f);
+    std::vector<char> old = serialized(original);
+    old.erase(old.begin() + 48, old.begin() + 72);
+    old[8] = 2;
+    const uint64_t arms = old.size() - 48 - 8;
+    for (size_t i = 0; i < 8; ++i) old[40 + i] = static_cast<char>(arms >> (8 * i));
+    old = sealed(old);
+    const Bandit copy = make_bandit(bandit_options(5, form));
+    ASSERT_EQ(restore(copy, old), FINCH_OK) << finch_last_error();
+    EXPECT_EQ(serialized(copy), serialized(original));  // nothing had been spent
+  }
+}
+
+TEST(BanditState, RefusesBudgetsThatCannotBe) {
+  const Bandit bandit = trained(3, FINCH_BANDIT_CALIBRATED, 1);
+  const std::vector<char> bytes = serialized(bandit);
+  for (const size_t at : {48u, 56u}) {
+    for (const double tokens : {-0.5, 3.5, std::nan(""), HUGE_VAL}) {
+      std::vector<char> bad = bytes;
+      std::memcpy(bad.data() + at, &tokens, sizeof(tokens));
+      EXPECT_EQ(restore(bandit, sealed(bad)), FINCH_CORRUPT) << at << " " << tokens;
+    }
+  }
+  std::vector<char> bad = bytes;
+  const double time = HUGE_VAL;
+  std::memcpy(bad.data() + 64, &time, sizeof(time));
+  EXPECT_EQ(restore(bandit, sealed(bad)), FINCH_CORRUPT);
+  EXPECT_EQ(serialized(bandit), bytes);
+}
+
 TEST(BanditState, OrderOfArmsDoesNotShow) {
   const std::vector<float> x = {1, 2, 3};
   const Bandit one = make_bandit(bandit_options(3, FINCH_BANDIT_MEAN));

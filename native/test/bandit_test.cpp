@@ -77,6 +77,7 @@ TEST(Bandit, GoldenAvailability) {
     options.availability_gamma = to_float(c.at("options").at("gamma"));
     options.availability_half_life = c.at("options").at("half_life");
     options.availability_half_life_max = c.at("options").at("half_life_max");
+    options.trial_share = INFINITY;
     const Bandit bandit = make_bandit(options);
     for (const Json& step : c.at("steps")) {
       const double now = step.at("now");
@@ -94,7 +95,9 @@ TEST(Bandit, AvailabilityStaysInBoundsAndRecovers) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> time(-1e6, 1e7);
   std::uniform_real_distribution<float> reward(0.0f, 1.0f);
-  const Bandit bandit = make_bandit(bandit_options(1));
+  finch_bandit_options options = bandit_options(1);
+  options.trial_share = INFINITY;
+  const Bandit bandit = make_bandit(options);
   for (int i = 0; i < 2000; ++i) {
     ASSERT_EQ(report(bandit, "a", {1.0f}, 0.5f, reward(random), time(random)), FINCH_OK);
     const float a = score(bandit, "a", {1.0f}, 0.5f, time(random)).availability;

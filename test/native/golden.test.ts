@@ -213,6 +213,7 @@ describe('golden vectors', () => {
         availabilityGamma: options.gamma,
         availabilityHalfLife: options.half_life,
         availabilityHalfLifeMax: options.half_life_max,
+        freeTrials: true,
       });
       const one = Float32Array.of(1);
       for (const { now, y, expected } of steps) {
