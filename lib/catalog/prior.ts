@@ -111,6 +111,8 @@ export function metadataPriors(
 function withRecord(prior: number, { reliability }: Tool): number {
   if (reliability?.successRate === undefined) return prior;
   const { uses, successRate } = reliability;
+  // defineTool has checked both; a Tool made by hand may hold anything.
+  if (!(uses >= 0 && uses < Infinity && successRate >= 0 && successRate <= 1)) return prior;
   // As shares, so that the largest count does not overflow.
   const share = uses / (priorUses + uses);
   return (1 - share) * prior + share * successRate;

@@ -7,7 +7,10 @@ export interface ReliabilityRecord {
   readonly mean: number;
   /** The exploration bonus that was added; 0 when exploring is off. */
   readonly bonus: number;
-  /** Context-free, in [0, 1]: falls fast with failures, returns by itself. */
+  /**
+   * In [0, 1]. 1: taken to work, or due for a trial after failures (`lastOutcome` is then 0); below 0.5: suspended until its
+   * trial is due.
+   */
   readonly availability: number;
   /** The static prior, in [0, 1]. */
   readonly prior: number;

@@ -15,6 +15,7 @@ const {
   Bandit,
   CachedEncoder,
   FeedbackStore,
+  HealthChecks,
   HttpEncoder,
   LexicalIndex,
   OnnxEncoder,
@@ -265,6 +266,22 @@ method('FeedbackStore', store, 'decide', () => [
     time: 1,
   },
 ]);
+method('FeedbackStore', store, 'reportHealth', () => ['set_alarm', 'success']);
+add(
+  'HealthChecks',
+  (o: never) => new HealthChecks(o).stop(),
+  () => [
+    {
+      feedback: store,
+      toolIds: () => ['set_alarm'],
+      probe: () => true,
+      intervalMs: 1000,
+      maxIntervalMs: 2000,
+      timeoutMs: 10,
+      concurrency: 1,
+    },
+  ],
+);
 method('FeedbackStore', store, 'decision', () => ['d0']);
 method('FeedbackStore', store, 'report', () => [
   { decisionId: 'reported', toolId: 'set_alarm', outcome: 'success', at: 1 },
@@ -544,6 +561,7 @@ test('every public function, method and constructor is among them', () => {
   const exempt = new Set(
     (
       'AllowSet#bind Bandit#share Bandit#serialize Bandit#close CachedEncoder#close FinchError LexicalIndex FeedbackStore#now FeedbackStore#latestDecision ' +
+      'HealthChecks#start HealthChecks#stop HealthChecks#run HealthChecks#failing ' +
       'FeedbackStore#compact FeedbackStore#flush FeedbackStore#health FeedbackStore#close HttpEncoder#close ' +
       'OnnxEncoder#close ReplicatedFeedback#now ReplicatedFeedback#health ReplicatedFeedback#checksum ' +
       'ReplicatedFeedback#close Snapshot Snapshot#keys Snapshot#close ToolIndex#ids ToolIndex#tools ToolIndex#info ' +

@@ -162,3 +162,29 @@ describe('tokens', () => {
     }
   });
 });
+
+describe("a tool's own record", () => {
+  const tool = (reliability?: { uses: number; successRate?: number }) =>
+    defineTool({ name: 't', description: 'does it', ...(reliability && { reliability }) });
+  const prior = (reliability?: { uses: number; successRate?: number }, trackRecord?: boolean) =>
+    metadataPriors(
+      [tool(reliability)],
+      Float32Array.of(0.4),
+      trackRecord === undefined ? {} : { trackRecord },
+    )[0] as number;
+
+  it('outweighs the fields as it grows', () => {
+    const fields = prior();
+    expect(prior({ uses: 20, successRate: 1 })).toBeCloseTo((fields + 1) / 2, 6);
+    expect(prior({ uses: 20, successRate: 0 })).toBeCloseTo(fields / 2, 6);
+    expect(prior({ uses: 58_901, successRate: 0.9972 })).toBeCloseTo(0.997, 3);
+    expect(prior({ uses: Number.MAX_VALUE, successRate: 0.25 })).toBeCloseTo(0.25, 6);
+    expect(prior({ uses: 0, successRate: 0 })).toBe(fields);
+  });
+
+  it('is passed over without a success rate, and when it is switched off', () => {
+    expect(prior({ uses: 1000 })).toBe(prior());
+    expect(prior({ uses: 1000, successRate: 0.1 }, false)).toBe(prior());
+    refused(() => prior({ uses: 1, successRate: 1 }, 'no' as never), 'FINCH_INVALID_ARGUMENT');
+  });
+});

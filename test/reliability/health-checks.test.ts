@@ -79,7 +79,7 @@ describe('HealthChecks', () => {
       later(500);
       waited += 500;
     }
-    expect(gaps.slice(0, 5)).toEqual([0, 2000, 4000, 8000, 8000]);
+    expect(gaps.slice(0, 5)).toEqual([0, 2500, 4500, 8500, 8500]);
     await store.close();
   });
 

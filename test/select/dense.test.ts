@@ -86,7 +86,7 @@ describe('dense selection', () => {
               explore: options.explore ?? true,
               minAvailability: 0.5,
               weights: {
-                ...(options.weights ?? { semantic: 0.75, bandit: 0.15, prior: 0.1, outage: 0.5 }),
+                ...(options.weights ?? { semantic: 0.8, bandit: 0.2, prior: 0, outage: 0.5 }),
                 clamp: true,
               },
               cut: fixed ? { minK: 4, maxK: 4 } : {},

@@ -77,12 +77,11 @@ describe('Selector.select', () => {
     expect(decision.tools[0]?.tool).toBe(index.get(decision.tools[0]?.id ?? ''));
   });
 
-  it('fuses what its stages give: score = 0.75 semantic + 0.15 p + 0.10 prior - 0.5 (1 - availability)', async () => {
+  it('fuses what its stages give: score = 0.8 semantic + 0.2 p - 0.5 (1 - availability)', async () => {
     const decision = await new Selector({ index, feedback: memory() }).select(query);
     for (const { score, semantic, reliability } of decision.candidates) {
       const p = Math.min(1, Math.max(0, reliability.mean + reliability.bonus));
-      const wanted =
-        0.75 * semantic + 0.15 * p + 0.1 * reliability.prior - 0.5 * (1 - reliability.availability);
+      const wanted = 0.8 * semantic + 0.2 * p - 0.5 * (1 - reliability.availability);
       expect(score).toBeCloseTo(wanted, 5);
     }
   });
@@ -346,10 +345,11 @@ describe('the loop', () => {
     await selector.report(id, a?.id ?? '', 'cancelled');
     expect(await selector.report(id, b?.id ?? '', false)).toMatchObject({ status: 'applied' });
     const after = await selector.select(query);
-    expect(after.candidates.find((each) => each.id === a?.id)?.reliability.availability).toBe(1);
-    expect(
-      after.candidates.find((each) => each.id === b?.id)?.reliability.availability,
-    ).toBeLessThan(1);
+    const of = (tool?: { id: string }) =>
+      after.candidates.find((each) => each.id === tool?.id)?.reliability;
+    expect(of(a)).toMatchObject({ availability: 1, reports: 0 });
+    expect(of(a)).not.toHaveProperty('lastOutcome');
+    expect(of(b)).toMatchObject({ lastOutcome: 0, reports: 1 });
   });
 
   it('applies a report once', async () => {

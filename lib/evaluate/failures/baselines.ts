@@ -127,7 +127,7 @@ export class SlidingWindow implements SelectionMethod {
         outcomes === undefined
           ? prior
           : outcomes.reduce((sum, worked) => sum + Number(worked), 0) / outcomes.length;
-      return (0.9 - weight) * (scores[i] as number) + weight * mean + 0.1 * prior;
+      return (1 - weight) * (scores[i] as number) + weight * mean;
     });
     return ranked(tools, fused);
   }

@@ -1,5 +1,5 @@
 import type { BanditOptions } from '../../reliability/bandit.js';
-import type { RankSettings } from '../../select/rank-rule.js';
+import { defaultWeights, type RankSettings } from '../../select/rank-rule.js';
 import { BanditMethod } from './bandit-method.js';
 import {
   Blacklist,
@@ -34,10 +34,10 @@ export function asWritten(semantic: number, bandit: number, prior: number): Rank
 /** The cut is not looked at: one tool is selected. */
 const rankOnly = { cut: { rule: 'fixed', k: 10 } } as const;
 /** The semantic weight without a bandit: its part goes to the prior, which is what an arm without feedback scores. */
-const semantic = 0.75;
+const { semantic } = defaultWeights;
 
 const gammas = [0.8, 0.9, 0.95, 0.99];
-const weights = [0.15, 0.3, 0.5];
+const weights = [0.2, 0.35, 0.5];
 
 export const ours = 'ours (default)';
 export const oursWithProbes = 'ours, with probes';
@@ -59,7 +59,7 @@ export function methodFamilies(environment: Environment): MethodFamily[] {
     gammas.flatMap((gamma) =>
       weights.map((weight) => ({
         name: `gamma ${gamma}, w2 ${weight}`,
-        make: () => bandit({ form, gamma }, asWritten(0.9 - weight, weight, 0.1)),
+        make: () => bandit({ form, gamma }, asWritten(1 - weight, weight, 0)),
       })),
     );
   const hasReranker = environment.test[0]?.candidates.rerank !== undefined;

@@ -1,4 +1,5 @@
 import { throwIfAborted } from '../../abort.js';
+import { defaultWeights } from '../../select/rank-rule.js';
 import { linePlot } from '../line-plot.js';
 import { BanditMethod } from './bandit-method.js';
 import { NoFeedback } from './baselines.js';
@@ -113,7 +114,7 @@ function settingsOf(environment: Environment, sweep: SweepName): Setting[] {
     ...[0.8, 0.9, 0.95, 0.99].map((gamma) => ({
       series: 'global MAB (w2 0.5), by gamma',
       setting: String(gamma),
-      make: make({ form: 'mean' as const, gamma }, asWritten(0.4, 0.5, 0.1)),
+      make: make({ form: 'mean' as const, gamma }, asWritten(0.5, 0.5, 0)),
     })),
   ];
 }
@@ -135,7 +136,7 @@ export async function runSweep(
   );
   const { steps, onset, windowEnd } = (scenarios[0] as Scenario).protocol;
   const reference = scenarios.map((scenario) =>
-    runScenario(new NoFeedback(environment, 0.75), scenario),
+    runScenario(new NoFeedback(environment, defaultWeights.semantic), scenario),
   );
   const total = settings.length * scenarios.length * steps;
   let done = 0;
