@@ -314,7 +314,10 @@ describe('the simulator', () => {
       ['no feedback', { name: '', make: () => new NoFeedback(environment, 0.75) }],
       ['blacklist', { name: '', make: () => new Blacklist(environment, 0.75) }],
       ['ours', { name: '', make: () => new BanditMethod(environment, {}, {}) }],
-      ['probes', { name: '', make: () => new BanditMethod(environment, {}, {}, 30) }],
+      [
+        'probes',
+        { name: '', make: () => new BanditMethod(environment, {}, {}, { probeEvery: 30 }) },
+      ],
     ]);
     const { methods } = await simulateScenario(environment, 'recovery', chosen, options);
     const [none, blacklist, ours, probes] = methods;

@@ -12,11 +12,19 @@ import type { SelectionMethod } from './method.js';
 /** Candidates a ranking has room for. */
 const capacity = 256;
 
+export interface BanditMethodOptions {
+  /** Steps between health checks of the tools that failed last; none without it. */
+  readonly probeEvery?: number;
+  /** Calls within a step until one works; default 1. */
+  readonly attempts?: number;
+}
+
 /**
  * A method of the product: the Selector's ranking over a bandit's arms and a feedback store's updates, on the simulation's
  * clock. The ranking is the native one with its rule prepared once, which gives the Selector's bits.
  */
 export class BanditMethod implements SelectionMethod {
+  readonly attempts: number;
   readonly #environment: Environment;
   readonly #bandit: Bandit;
   readonly #handle: BanditHandle;
@@ -28,13 +36,13 @@ export class BanditMethod implements SelectionMethod {
   readonly #down = new Set<number>();
   #step = 0;
 
-  /** @param probeEvery steps between health checks of the tools that failed last; none without it */
   constructor(
     environment: Environment,
     bandit: Omit<BanditOptions, 'dimension'>,
     settings: RankSettings,
-    probeEvery?: number,
+    { probeEvery, attempts = 1 }: BanditMethodOptions = {},
   ) {
+    this.attempts = attempts;
     this.#environment = environment;
     this.#probeEvery = probeEvery;
     this.#bandit = new Bandit({ ...bandit, dimension: environment.dimension });

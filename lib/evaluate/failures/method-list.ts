@@ -1,6 +1,6 @@
 import type { BanditOptions } from '../../reliability/bandit.js';
 import { defaultWeights, type RankSettings } from '../../select/rank-rule.js';
-import { BanditMethod } from './bandit-method.js';
+import { BanditMethod, type BanditMethodOptions } from './bandit-method.js';
 import {
   Blacklist,
   NoFeedback,
@@ -41,6 +41,7 @@ const weights = [0.2, 0.35, 0.5];
 
 export const ours = 'ours (default)';
 export const oursWithProbes = 'ours, with probes';
+export const oursWithRetry = 'ours, retry k = 3';
 export const noFeedback = 'no feedback';
 export const literal = 'RATED as written';
 
@@ -53,8 +54,8 @@ export function methodFamilies(environment: Environment): MethodFamily[] {
   const bandit = (
     options: Omit<BanditOptions, 'dimension'>,
     settings: RankSettings,
-    probeEvery?: number,
-  ) => new BanditMethod(environment, options, { ...rankOnly, ...settings }, probeEvery);
+    more?: BanditMethodOptions,
+  ) => new BanditMethod(environment, options, { ...rankOnly, ...settings }, more);
   const weighted = (form: 'mean' | 'calibrated'): MethodSpec[] =>
     gammas.flatMap((gamma) =>
       weights.map((weight) => ({
@@ -91,7 +92,8 @@ export function methodFamilies(environment: Environment): MethodFamily[] {
     one(literal, () => bandit({ form: 'literal' }, asWritten(0.75, 0.15, 0.1))),
     { name: 'calibrated LinUCB', settings: weighted('calibrated') },
     one(ours, () => bandit({}, {})),
-    one(oursWithProbes, () => bandit({}, {}, probeEverySteps)),
+    one(oursWithProbes, () => bandit({}, {}, { probeEvery: probeEverySteps })),
+    one(oursWithRetry, () => bandit({}, {}, { attempts: 3 })),
     one('oracle', () => new Oracle(environment, semantic)),
   ];
 }

@@ -1,11 +1,12 @@
 import { throwIfAborted } from '../../abort.js';
-import { defaultWeights } from '../../select/rank-rule.js';
+import type { BanditOptions } from '../../reliability/bandit.js';
+import { defaultWeights, type RankSettings } from '../../select/rank-rule.js';
 import { linePlot } from '../line-plot.js';
-import { BanditMethod } from './bandit-method.js';
+import { BanditMethod, type BanditMethodOptions } from './bandit-method.js';
 import { NoFeedback } from './baselines.js';
 import type { Environment } from './environment.js';
 import { failedSelectionRate, spreadOf, stepsToCatchUp, successRate } from './failure-metrics.js';
-import { asWritten } from './method-list.js';
+import { asWritten, probeEverySteps } from './method-list.js';
 import { type RunRecord, runScenario } from './run.js';
 import { makeScenario, type Scenario } from './scenario.js';
 import type { SimulateOptions } from './simulate.js';
@@ -47,15 +48,9 @@ const rankOnly = { cut: { rule: 'fixed', k: 10 } } as const;
 
 function settingsOf(environment: Environment, sweep: SweepName): Setting[] {
   const make =
-    (
-      ...args: [
-        ConstructorParameters<typeof BanditMethod>[1],
-        ConstructorParameters<typeof BanditMethod>[2],
-        number?,
-      ]
-    ) =>
+    (options: Omit<BanditOptions, 'dimension'>, rank: RankSettings, more?: BanditMethodOptions) =>
     () =>
-      new BanditMethod(environment, args[0], { ...rankOnly, ...args[1] }, args[2]);
+      new BanditMethod(environment, options, { ...rankOnly, ...rank }, more);
   const ours = (semantic: number, prior: number) => ({
     weights: { semantic, bandit: Math.max(0, 1 - semantic - prior), prior, outage: 0.5 },
   });
@@ -104,7 +99,7 @@ function settingsOf(environment: Environment, sweep: SweepName): Setting[] {
     ...shares.map((trialShare) => ({
       series: 'ours with probes, by trial share',
       setting: String(trialShare),
-      make: make({ trialShare }, {}, 30),
+      make: make({ trialShare }, {}, { probeEvery: probeEverySteps }),
     })),
     ...[10, 30, 100, 300, 1000].map((seconds) => ({
       series: 'half-life alone, no budget',
