@@ -85,9 +85,12 @@ test('worker.terminate(), and a worker that calls process.exit()', async () => {
           if (\${i} % 4 === 3) setTimeout(() => process.exit(0), \${(i * 37) % 100});
         });
       \`, { eval: true, execArgv: [] });
-      await new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });
+      // A message just before process.exit() may not arrive.
+      const exited = new Promise((resolve) => worker.once('exit', resolve));
+      const busy = new Promise((resolve, reject) => { worker.once('message', resolve); worker.once('error', reject); });
+      await Promise.race([busy, exited]);
       if (i % 4 === 3) {
-        await new Promise((resolve) => worker.once('exit', resolve));
+        await exited;
       } else {
         await new Promise((resolve) => setTimeout(resolve, (i * 37) % 100));
         await worker.terminate();
