@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -71,7 +71,7 @@ describe('toolfinch', () => {
   it('tells its commands and its version', async () => {
     const help = await toolfinch();
     expect(help.code).toBe(0);
-    for (const name of ['index', 'select', 'report', 'evaluate', 'demo'])
+    for (const name of ['index', 'select', 'report', 'evaluate', 'simulate', 'demo'])
       expect(help.stdout).toContain(name);
     const version = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')).version;
     expect((await toolfinch('--version')).stdout.trim()).toBe(version);
@@ -235,6 +235,51 @@ describe('toolfinch', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  it('simulates failures: tables, JSON and a picture', async () => {
+    const names = ['ring a bell', 'send a mail', 'play a song', 'read the news', 'book a room'];
+    const data = path.join(folder, 'failing');
+    await mkdir(data);
+    const tools = names.map((name, i) => ({ id: `t${i}`, name, description: `${name} for you` }));
+    const queries = names.flatMap((name, i) =>
+      Array.from({ length: 6 }, (_, j) => ({
+        id: `q${i}-${j}`,
+        text: `${name} ${j}`,
+        tool: `t${i}`,
+      })),
+    );
+    const lines = (rows: string[]) => `${rows.join('\n')}\n`;
+    await writeFile(
+      path.join(data, 'tools.jsonl'),
+      lines(tools.map((each) => JSON.stringify(each))),
+    );
+    await writeFile(
+      path.join(data, 'queries.jsonl'),
+      lines(queries.map(({ id, text }) => JSON.stringify({ id, text }))),
+    );
+    await writeFile(
+      path.join(data, 'qrels.tsv'),
+      lines(queries.map(({ id, tool }) => `${id}\t${tool}`)),
+    );
+    const common = ['simulate', 'failures', '--data', 'failing', '--steps', '400', '--seeds', '1'];
+    const tables = await toolfinch(
+      ...[...common, '--rate', '0.4', '--scenario', 'persistent,recovery'],
+      ...['--plot', 'failing.svg', '--out', 'failing.json'],
+    );
+    expect(tables.stderr).toContain('choosing settings');
+    expect(tables.code).toBe(0);
+    expect(tables.stdout).toMatch(
+      /persistent: 2 tools.*\| ours \(default\) \|.*steps to catch up/s,
+    );
+    expect(await readFile(path.join(folder, 'failing.svg'), 'utf8')).toContain('tools fail');
+    const kept = JSON.parse(await readFile(path.join(folder, 'failing.json'), 'utf8'));
+    const json = await toolfinch(
+      ...[...common, '--rate', '0.4', '--scenario', 'persistent,recovery', '--json'],
+    );
+    expect(JSON.parse(json.stdout)).toEqual(kept);
+    const sweep = await toolfinch(...common, '--sweep', 'memory');
+    expect(sweep.stdout).toContain('| ours, alpha 0.1 | 0.95 |');
+  });
+
   it('selects without feedback while another process holds the folder', async () => {
     await toolfinch('index', 'clock.json', '--out', 'held.finch');
     const encoder = new WordEncoder(384);
@@ -324,6 +369,24 @@ describe('toolfinch', () => {
     ],
     ['evaluate without data', ['evaluate'], 2, /--data/],
     ['evaluate of nothing', ['evaluate', '--data', 'nowhere'], 1, /FINCH_IO/],
+    ['simulate of nothing named', ['simulate', '--data', '.'], 2, /failures/],
+    ['simulate without data', ['simulate', 'failures'], 2, /--data/],
+    [
+      'a rate above 0.8',
+      ['simulate', 'failures', '--data', '.', '--rate', '1.5'],
+      1,
+      /--rate is 1.5/,
+    ],
+    ['half a seed', ['simulate', 'failures', '--data', '.', '--seeds', '0.5'], 1, /whole number/],
+    ['a short stream', ['simulate', 'failures', '--data', '.', '--steps', '10'], 1, /400/],
+    [
+      'an unknown scenario',
+      ['simulate', 'failures', '--data', '.', '--scenario', 'drift,flood'],
+      1,
+      /'flood'.*persistent/,
+    ],
+    ['an unknown sweep', ['simulate', 'failures', '--data', '.', '--sweep', 'all'], 1, /trade-off/],
+    ['simulate of nothing', ['simulate', 'failures', '--data', 'nowhere'], 1, /FINCH_IO/],
     [
       'an endpoint without a model',
       ['select', 'a', '--embeddings-url', 'http://localhost:1'],
