@@ -260,7 +260,6 @@ TEST(Bandit, BadOutcomesChangeNothing) {
       {{as_string(a), zero, 0.5f, 1.0f, 0.0}, FINCH_ZERO_VECTOR},
       {{as_string(a), nan, 0.5f, 1.0f, 0.0}, FINCH_NOT_FINITE},
       {{as_string(a), infinite, 0.5f, 1.0f, 0.0}, FINCH_NOT_FINITE},
-      {{as_string(a), nullptr, 0.5f, 1.0f, 0.0}, FINCH_INVALID_ARGUMENT},
       {{as_string(a), good, -0.1f, 1.0f, 0.0}, FINCH_INVALID_ARGUMENT},
       {{as_string(a), good, NAN, 1.0f, 0.0}, FINCH_NOT_FINITE},
       {{as_string(a), good, 0.5f, 1.5f, 0.0}, FINCH_INVALID_ARGUMENT},
