@@ -245,6 +245,25 @@ TEST(Bandit, LiteralStaysFiniteWhenADirectionIsNeverSeen) {
   EXPECT_TRUE(std::isfinite(s.bonus));
 }
 
+// A health check's outcome: what is known of the contexts stays, availability and evidence do not.
+TEST(Bandit, OutcomesWithoutAContext) {
+  for (const bool known : {true, false}) {
+    const Bandit bandit = make_bandit(bandit_options(2));
+    const std::string a = "a";
+    if (known) report(bandit, a, {1, 1}, 0.5f, 1.0f);
+    const finch_arm_score before = score(bandit, a, {1, 1}, 0.5f);
+    const finch_outcome failed = {as_string(a), nullptr, 0.5f, 0.0f, 0.0};
+    const finch_outcome twice[] = {failed, failed};
+    ASSERT_EQ(finch_bandit_update(bandit.get(), twice, 2), FINCH_OK) << finch_last_error();
+    const finch_arm_score after = score(bandit, a, {1, 1}, 0.5f);
+    EXPECT_EQ(after.mean, before.mean);
+    EXPECT_EQ(after.updates, before.updates + 2);
+    EXPECT_EQ(after.last_outcome, 0.0f);
+    EXPECT_EQ(before.availability, 1.0f);
+    EXPECT_LT(after.availability, 0.5f);
+  }
+}
+
 TEST(Bandit, BadOutcomesChangeNothing) {
   const Bandit bandit = make_bandit(bandit_options(2));
   report(bandit, "a", {1, 1}, 0.5f, 1.0f);
