@@ -49,15 +49,19 @@ class Upkeep {
   static void task(void* self) noexcept {
     auto* upkeep = static_cast<Upkeep*>(self);
     bool more = false;
+    bool failed = false;
     try {
       more = upkeep->work();
     } catch (...) {
+      failed = true;
       // Out of memory: the old graph and the fresh rows go on answering, and the next change tries again.
     }
     if (more && finch_pool_run(task, upkeep) == FINCH_OK) return;
     {
       std::lock_guard lock(upkeep->index_->writer);
       upkeep->index_->maintaining = false;
+      // Rows that came meanwhile.
+      if (!failed && !pool_stopping()) maintain_ann(upkeep->index_);
     }
     delete upkeep;
   }

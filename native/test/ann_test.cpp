@@ -144,6 +144,16 @@ TEST_F(Graph, TakesFreshRowsInOnThePool) {
   EXPECT_GE(recall(Snapshot(index), queries), 0.95);
 }
 
+TEST_F(Graph, TakesInRowsThatCameDuringAMerge) {
+  build();
+  // The first batch begins a merge, and the others come before it ends; then nothing changes any more.
+  for (size_t batch = 0; batch < 10; ++batch) {
+    ASSERT_EQ(index.upsert(numbered(6000 + 1500 * batch, 7500 + 1500 * batch), clusters.draw(1500)), FINCH_OK);
+  }
+  wait_for([&] { return index.info().ann_count + index.info().count / 16 >= index.info().count; });
+  EXPECT_GE(recall(Snapshot(index), clusters.draw(100)), 0.95);
+}
+
 TEST_F(Graph, MasksHoldAtEverySelectivity) {
   build();
   Snapshot snapshot(index);

@@ -111,7 +111,7 @@ test('draws curves of growth and of approximate search', () => {
   const curves = new Set(report.results.growth.map(({ curve }) => curve));
   expect([...curves].sort()).toEqual(['queries', 'vectors']);
   const ours = report.results.ann[0]?.curves.find(({ name }) => name === 'toolfinch');
-  expect(ours?.points.length).toBe(4);
+  expect(ours?.points.length).toBe(7);
   for (const { recall, queriesPerSecond } of ours?.points ?? []) {
     expect(recall).toBeGreaterThan(0.8);
     expect(queriesPerSecond).toBeGreaterThan(0);

@@ -57,6 +57,8 @@ export interface ReplicaHealth {
   reports: number;
   /** Decisions that are not in Redis yet, and those too large for it (256 KiB). */
   unshared: number;
+  /** Why decisions could not be shared at the latest try: they can be reported where they were made. */
+  sharingError: string | undefined;
   oversized: number;
   /** What was cut off at opening. */
   recovered: readonly Recovery[];

@@ -354,6 +354,7 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
       decisions: queue.window.decisions.size,
       reports: state.reports,
       unshared: sharing.waiting,
+      sharingError: replication.sharingError,
       oversized: sharing.oversized,
       recovered: queue.recovered,
       compactionError: queue.compactionError,

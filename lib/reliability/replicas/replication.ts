@@ -64,6 +64,8 @@ export class Replication<B extends BanditState> {
   lastError: { time: number; message: string } | undefined;
   /** Why the latest snapshot could not be written. */
   snapshotError: string | undefined;
+  /** Why decisions made here could not be shared at the latest try. */
+  sharingError: string | undefined;
   /** What no repetition will mend: the options, or a second process with a copy of the folder. */
   refusal: FinchError | undefined;
   /** Whether another process delivers from a copy of this folder. */
@@ -173,6 +175,19 @@ export class Replication<B extends BanditState> {
     }
   }
 
+  /** Reports do not wait for decisions that cannot be shared; a connection that is lost ends both. */
+  async #share(link: RedisLink, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#parts.sharing.run(link, signal);
+        this.sharingError = undefined;
+      } catch (error) {
+        this.sharingError = reasonOf(error) || String(error);
+        await new Changes().next(signal, mostPauseMs);
+      }
+    }
+  }
+
   #failed(error: unknown): void {
     this.lastError = { time: this.#parts.now(), message: reasonOf(error) || String(error) };
   }
@@ -207,7 +222,7 @@ export class Replication<B extends BanditState> {
         reads.ended(),
         this.#read(reads, commands),
         this.#deliver(commands, ending.signal),
-        this.#parts.sharing.run(commands, ending.signal),
+        this.#share(commands, ending.signal),
       ];
       await Promise.race(work);
     } finally {
@@ -253,11 +268,18 @@ export class Replication<B extends BanditState> {
             'Redis has lost everything (it was flushed, or is another)',
           );
         } else {
-          await link.script(
+          const begun = await link.script(
             found,
             [keys.state, keys.stream, keys.origins, keys.snapshot],
             [randomUUID(), layoutVersion, meta],
           );
+          // Unless another replica was quicker, what is there is nobody's history.
+          if (begun === 0 && (await this.#look(link)).epoch === '') {
+            throw new FinchError(
+              'FINCH_CORRUPT',
+              `${keys.state} is there but no replica wrote it; delete it, or choose another tenant or catalogue`,
+            );
+          }
         }
         continue;
       }

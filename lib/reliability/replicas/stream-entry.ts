@@ -60,6 +60,7 @@ function list(reply: Reply | undefined): Reply[] {
 function foreign(id: string): FinchError {
   return new FinchError(
     'FINCH_CORRUPT',
-    `the stream has an entry ${id} that no replica wrote; delete it, and let nothing else write to the keys`,
+    `the stream has an entry ${id} that no replica wrote; XDEL it, set the stream's last id back to the replicas' ` +
+      '(XSETID stream, health().streamId), and let nothing else write to the keys',
   );
 }

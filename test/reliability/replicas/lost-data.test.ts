@@ -28,6 +28,35 @@ describeRedis('a Redis that lost data', () => {
     await expectEqual(a, b, late);
   });
 
+  it("is refused by name when its keys are another program's", async () => {
+    const redis = await TestRedis.start();
+    const a = await openReplica(redis.url);
+    const { keys } = a.health();
+    await a.close();
+    redis.cli('DEL', `${keys}:state`);
+    redis.cli('HSET', `${keys}:state`, 'junk', 'v');
+    const b = await openReplica(redis.url);
+    await until(() => b.health().lastError !== undefined, 'it is told');
+    expect(b.health().lastError?.message).toMatch(/:state is there but no replica wrote it/);
+    redis.cli('DEL', `${keys}:state`);
+    await until(() => b.health().connected, 'b is connected');
+    await work(b, 'b', 3);
+    await settle(b);
+    expect(updates(b)).toBe(3);
+  });
+
+  it('takes reports though decisions cannot be shared', async () => {
+    const redis = await TestRedis.start();
+    const a = await openReplica(redis.url);
+    await settle(a);
+    redis.cli('SET', `${a.health().keys}:decisions`, 'text');
+    await work(a, 'a', 30);
+    await settle(a);
+    expect(updates(a)).toBe(30);
+    await until(() => a.health().sharingError !== undefined, 'it is told');
+    expect(a.health().connected).toBe(true);
+  });
+
   it('gets it back too when a newcomer has begun another one in it', async () => {
     const redis = await TestRedis.start();
     const wire = await Wire.to(redis.port);
