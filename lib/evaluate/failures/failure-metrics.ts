@@ -94,3 +94,14 @@ export function spreadOf(values: readonly number[]): Spread {
   const square = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return { mean, sd: Math.sqrt(square / (values.length - 1)) };
 }
+
+/** Steps from the return of the tools at `from` until SR over 500 steps is within 1 point of the reference's; null: never. */
+export function catchUpOf(
+  runs: ReadonlyArray<{ readonly success: Uint8Array }>,
+  reference: ReadonlyArray<{ readonly success: Uint8Array }>,
+  from: number,
+): number | null {
+  const flags = (records: ReadonlyArray<{ readonly success: Uint8Array }>) =>
+    records.map(({ success }) => success);
+  return stepsToCatchUp(flags(runs), flags(reference), { from, window: 500, within: 0.01 }) ?? null;
+}

@@ -2,10 +2,10 @@ import { throwIfAborted } from '../../abort.js';
 import type { Environment } from './environment.js';
 import {
   adaptationSteps,
+  catchUpOf,
   failedSelectionRate,
   type Spread,
   spreadOf,
-  stepsToCatchUp,
   successRate,
 } from './failure-metrics.js';
 import type { MethodSpec } from './method.js';
@@ -208,12 +208,7 @@ function resultOf(
     wholeAdaptation: adaptation(true),
     ...(scenario.name === 'recovery'
       ? {
-          catchUp:
-            stepsToCatchUp(
-              runs.map(({ success }) => success),
-              reference.map(({ success }) => success),
-              { from: windowEnd, window: 500, within: 0.01 },
-            ) ?? null,
+          catchUp: catchUpOf(runs, reference, windowEnd),
         }
       : {}),
     ...(scenario.name === 'new-tools' ? { onNewTools: onNewTools(runs, scenarios) } : {}),

@@ -5,7 +5,7 @@ import { linePlot } from '../line-plot.js';
 import { BanditMethod, type BanditMethodOptions } from './bandit-method.js';
 import { NoFeedback } from './baselines.js';
 import type { Environment } from './environment.js';
-import { failedSelectionRate, spreadOf, stepsToCatchUp, successRate } from './failure-metrics.js';
+import { catchUpOf, failedSelectionRate, spreadOf, successRate } from './failure-metrics.js';
 import { asWritten, probeEverySteps } from './method-list.js';
 import { type RunRecord, runScenario } from './run.js';
 import { makeScenario, type Scenario } from './scenario.js';
@@ -160,12 +160,7 @@ export async function runSweep(
       ...(sweep === 'trade-off'
         ? {
             behind: mean(soon, reference) - mean(soon),
-            catchUp:
-              stepsToCatchUp(
-                runs.map(({ success }) => success),
-                reference.map(({ success }) => success),
-                { from: windowEnd, window: 500, within: 0.01 },
-              ) ?? null,
+            catchUp: catchUpOf(runs, reference, windowEnd),
           }
         : {}),
     });
