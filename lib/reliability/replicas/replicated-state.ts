@@ -7,8 +7,8 @@ import { ByteReader, ByteWriter } from '../bytes.js';
 import { checkContext, checkId, checkPriors, checkTime } from '../check-feedback.js';
 import { reportKey } from '../decision-window.js';
 import { reasonOf } from '../files.js';
+import { learn } from '../learn.js';
 import { decodeRecord, type FeedbackRecord, type OutcomeRecord } from '../records.js';
-import { rewardOf, timeOf } from '../reward.js';
 import { maxOrigins } from './scripts.js';
 import { chainAfter, type StreamEntry } from './stream-entry.js';
 
@@ -187,7 +187,7 @@ export class ReplicatedState<B extends BanditState> {
   }
 
   #take(entries: readonly StreamEntry[], records: ReadonlyArray<FeedbackRecord | undefined>): void {
-    const outcomes: Told[] = [];
+    const outcomes: OutcomeRecord[] = [];
     for (const [i, entry] of entries.entries()) {
       const sequence = Number(entry.sequence);
       const time = Number(entry.time);
@@ -200,16 +200,17 @@ export class ReplicatedState<B extends BanditState> {
         if (this.#reports.has(key)) this.duplicates++;
         else {
           this.#remember(key, time);
-          outcomes.push({ record, time });
+          // No replica's clock reaches past the one that all share.
+          outcomes.push({ ...record, at: Math.min(record.at, time) });
         }
       } else if (record.type === 'drop') {
-        this.#learn(outcomes.splice(0));
+        learn(this.bandit, this.#dimension, outcomes.splice(0));
         this.bandit.drop(record.toolIds);
       }
       this.#advance(entry.origin, Math.max(sequence, known?.sequence ?? 0), entry.count);
       this.time = time;
     }
-    this.#learn(outcomes);
+    learn(this.bandit, this.#dimension, outcomes);
   }
 
   /** A record that is whole and fits the bandit; undefined for any other, the same in every replica. */
@@ -232,21 +233,6 @@ export class ReplicatedState<B extends BanditState> {
       if (error instanceof FinchError && error.code === 'FINCH_VERSION') throw error;
       return undefined;
     }
-  }
-
-  #learn(outcomes: readonly Told[]): void {
-    const told = outcomes.filter(({ record }) => rewardOf(record.outcome) !== undefined);
-    if (told.length === 0) return;
-    const xs = new Float32Array(told.length * this.#dimension);
-    for (const [i, { record }] of told.entries()) xs.set(record.x, i * this.#dimension);
-    this.bandit.update(
-      told.map(({ record }) => record.toolId),
-      xs,
-      Float32Array.from(told, ({ record }) => record.prior),
-      Float32Array.from(told, ({ record }) => rewardOf(record.outcome) ?? 0),
-      // No replica's clock reaches past the one that all share.
-      Float64Array.from(told, ({ record, time }) => Math.min(timeOf(record), time)),
-    );
   }
 
   #remember(key: string, time: number): void {
@@ -280,11 +266,6 @@ export class ReplicatedState<B extends BanditState> {
     this.#reports.clear();
     this.#reportOrder.clear();
   }
-}
-
-interface Told {
-  record: OutcomeRecord;
-  time: number;
 }
 
 function digestOf(decisionId: string, toolId: string): string {

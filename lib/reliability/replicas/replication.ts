@@ -11,7 +11,8 @@ import type { ReplicaEvent } from './replica-health.js';
 import { type CheckedReplicaOptions, checkReplicaMeta } from './replica-options.js';
 import { Diverged, type ReplicatedState } from './replicated-state.js';
 import type { ReportQueue } from './report-queue.js';
-import { commitSnapshot, deliver, found, look, putBack, unlock } from './scripts.js';
+import { commitSnapshot, deliver, found, putBack, unlock } from './scripts.js';
+import { lookAt, type Seen } from './seen.js';
 import { streamEntries } from './stream-entry.js';
 
 const layoutVersion = '1';
@@ -28,21 +29,6 @@ const configurationCodes: readonly string[] = [
   'FINCH_VERSION',
   'FINCH_DEVICE',
 ];
-
-/** What `look` found in Redis. */
-interface Seen {
-  epoch: string;
-  version: string;
-  meta: string;
-  count: number;
-  chain: string;
-  snapshot: number;
-  token: string;
-  /** The number of the stream's first record; undefined when it is empty. */
-  first: number | undefined;
-  /** The last of this origin's records that is in. */
-  last: number;
-}
 
 interface Parts<B extends BanditState> extends CheckedReplicaOptions {
   state: ReplicatedState<B>;
@@ -236,30 +222,11 @@ export class Replication<B extends BanditState> {
 
   // --- Where Redis and this replica stand to each other -----------------------------------------------------------
 
-  async #look(link: RedisLink): Promise<Seen> {
-    const { keys } = this.#parts;
-    const reply = texts(
-      await link.script(look, [keys.state, keys.stream, keys.origins], [this.origin]),
-    );
-    const [epoch, version, meta, count, chain, snapshot, token, first, last] = reply as string[];
-    return {
-      epoch: epoch ?? '',
-      version: version ?? '',
-      meta: meta ?? '',
-      count: Number(count),
-      chain: chain ?? '',
-      snapshot: Number(snapshot),
-      token: token ?? '',
-      first: first === '' ? undefined : Number.parseInt(first ?? '', 10),
-      last: Number(last),
-    };
-  }
-
   /** Brings this replica to a point of Redis's history, or, where Redis lost its history, Redis to this replica's. */
   async #attach(link: RedisLink): Promise<void> {
     const { state, keys, meta } = this.#parts;
     for (;;) {
-      const seen = await this.#look(link);
+      const seen = await lookAt(link, keys, this.origin);
       if (seen.epoch === '') {
         if (state.count > 0) {
           await this.#putBack(
@@ -274,7 +241,7 @@ export class Replication<B extends BanditState> {
             [randomUUID(), layoutVersion, meta],
           );
           // Unless another replica was quicker, what is there is nobody's history.
-          if (begun === 0 && (await this.#look(link)).epoch === '') {
+          if (begun === 0 && (await lookAt(link, keys, this.origin)).epoch === '') {
             throw new FinchError(
               'FINCH_CORRUPT',
               `${keys.state} is there but no replica wrote it; delete it, or choose another tenant or catalogue`,
