@@ -48,6 +48,16 @@ export class DecisionWindow {
     this.#trimDecisions();
   }
 
+  /** A kept decision and which of its tools were reported on; undefined when it is unknown or forgotten. */
+  seen(
+    id: string,
+  ): { time: number; toolIds: readonly string[]; reported: readonly string[] } | undefined {
+    const stored = this.decisions.get(id);
+    if (stored === undefined) return undefined;
+    const { time, toolIds, reported } = stored;
+    return { time, toolIds, reported: [...(reported?.keys() ?? [])] };
+  }
+
   hasReport(decisionId: string, toolId: string): boolean {
     return (
       this.decisions.get(decisionId)?.reported?.has(toolId) === true ||

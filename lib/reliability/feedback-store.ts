@@ -1,16 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { FinchError } from '../errors.js';
 import type { Bandit, BanditState } from './bandit.js';
 import {
-  checkContext,
   checkedClock,
   checkFields,
   checkFolder,
   checkId,
   checkIds,
-  checkPriors,
   checkTime,
 } from './check-feedback.js';
 import { MonotoneClock } from './clock.js';
@@ -27,6 +24,7 @@ import {
 } from './feedback-options.js';
 import { ioError, reasonOf, syncFolder } from './files.js';
 import { FolderLock } from './folder-lock.js';
+import { decisionRecord, toolContext } from './kept-decision.js';
 import { hasContext, learn } from './learn.js';
 import { type Recovery, setAside } from './log-replay.js';
 import { decodeRecord, encodeRecord, type FeedbackRecord, type OutcomeRecord } from './records.js';
@@ -214,32 +212,15 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
    */
   decide(decision: Decision): string {
     this.#checkOpen();
-    checkFields(decision, 'decision', '{ x, toolIds, priors }');
-    const { id = randomUUID(), x, toolIds, priors, time = this.now() } = decision;
-    checkId(id, 'id');
-    checkContext(x, this.dimension);
-    checkIds(toolIds, 'toolIds');
-    checkPriors(priors, toolIds.length);
-    checkTime(time, 'time');
-    if (this.#window.decisions.has(id)) {
-      throw new FinchError(
-        'FINCH_DUPLICATE_ID',
-        `there is a decision ${JSON.stringify(id)} already; leave id out to get a new one`,
-      );
-    }
-    const stored: StoredDecision = {
-      type: 'decision',
-      id,
-      time,
-      x: x.slice(),
-      toolIds: [...toolIds],
-      priors: priors.slice(),
-      sequence: 0,
-      reported: undefined,
-    };
+    const record = decisionRecord(decision, {
+      dimension: this.dimension,
+      window: this.#window,
+      now: () => this.now(),
+    });
+    const stored: StoredDecision = { ...record, sequence: 0, reported: undefined };
     stored.sequence = this.#logDecision(stored);
     this.#window.add(stored);
-    return id;
+    return stored.id;
   }
 
   /**
@@ -255,13 +236,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
   decision(
     id: string,
   ): { time: number; toolIds: readonly string[]; reported: readonly string[] } | undefined {
-    const stored = this.#window.decisions.get(id);
-    if (stored === undefined) return undefined;
-    return {
-      time: stored.time,
-      toolIds: stored.toolIds,
-      reported: [...(stored.reported?.keys() ?? [])],
-    };
+    return this.#window.seen(id);
   }
 
   /** The id of the decision made last, if it is still kept. */
@@ -463,18 +438,7 @@ export class FeedbackStore<B extends BanditState = Bandit> implements AsyncDispo
           `${this.#limits.maxDecisions} (maxDecisions)`,
       );
     }
-    const place = decision.toolIds.indexOf(toolId);
-    if (place < 0) {
-      throw new FinchError(
-        'FINCH_UNKNOWN_ID',
-        `decision ${JSON.stringify(decisionId)} has no tool ${JSON.stringify(toolId)}; it has ` +
-          (decision.toolIds
-            .slice(0, 5)
-            .map((id) => JSON.stringify(id))
-            .join(', ') || 'none'),
-      );
-    }
-    return { x: decision.x, prior: decision.priors[place] as number };
+    return toolContext(decision, toolId);
   }
 
   /** Stores and applies a record; says whether it is durable. */

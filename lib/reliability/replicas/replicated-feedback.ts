@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type AbortOptions, throwIfAborted } from '../../abort.js';
@@ -6,13 +5,11 @@ import { FinchError } from '../../errors.js';
 import type { Bandit, BanditState } from '../bandit.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import {
-  checkContext,
   checkedClock,
   checkFields,
   checkFolder,
   checkId,
   checkIds,
-  checkPriors,
   checkTime,
 } from '../check-feedback.js';
 import { MonotoneClock } from '../clock.js';
@@ -21,6 +18,7 @@ import { makeBandit } from '../feedback-options.js';
 import type { Decision, Report, ReportResult } from '../feedback-store.js';
 import { ioError, reasonOf, syncFolder } from '../files.js';
 import { FolderLock } from '../folder-lock.js';
+import { decisionRecord, toolContext } from '../kept-decision.js';
 import type { DecisionRecord } from '../records.js';
 import { rewardOf } from '../reward.js';
 import type { StoredDecision } from '../snapshot.js';
@@ -171,30 +169,15 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
    */
   decide(decision: Decision): string {
     this.#checkOpen();
-    checkFields(decision, 'decision', '{ x, toolIds, priors }');
-    const { id = randomUUID(), x, toolIds, priors, time = this.now() } = decision;
-    checkId(id, 'id');
-    checkContext(x, this.dimension);
-    checkIds(toolIds, 'toolIds');
-    checkPriors(priors, toolIds.length);
-    checkTime(time, 'time');
     const { queue, sharing } = this.#parts;
-    if (queue.window.decisions.has(id)) {
-      throw new FinchError(
-        'FINCH_DUPLICATE_ID',
-        `there is a decision ${JSON.stringify(id)} already; leave id out to get a new one`,
-      );
-    }
-    this.#keep({
-      type: 'decision',
-      id,
-      time,
-      x: x.slice(),
-      toolIds: [...toolIds],
-      priors: priors.slice(),
+    const record = decisionRecord(decision, {
+      dimension: this.dimension,
+      window: queue.window,
+      now: () => this.now(),
     });
-    sharing.add(id);
-    return id;
+    this.#keep(record);
+    sharing.add(record.id);
+    return record.id;
   }
 
   /**
@@ -211,10 +194,7 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
   decision(
     id: string,
   ): { time: number; toolIds: readonly string[]; reported: readonly string[] } | undefined {
-    const stored = this.#parts.queue.window.decisions.get(id);
-    if (stored === undefined) return undefined;
-    const { time, toolIds, reported } = stored;
-    return { time, toolIds, reported: [...(reported?.keys() ?? [])] };
+    return this.#parts.queue.window.seen(id);
   }
 
   /**
@@ -436,18 +416,7 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
     const { queue } = this.#parts;
     const decision =
       queue.window.decisions.get(decisionId) ?? (await this.#sharedDecision(decisionId));
-    const place = decision.toolIds.indexOf(toolId);
-    if (place < 0) {
-      throw new FinchError(
-        'FINCH_UNKNOWN_ID',
-        `decision ${JSON.stringify(decisionId)} has no tool ${JSON.stringify(toolId)}; it has ` +
-          (decision.toolIds
-            .slice(0, 5)
-            .map((id) => JSON.stringify(id))
-            .join(', ') || 'none'),
-      );
-    }
-    return { x: decision.x, prior: decision.priors[place] as number };
+    return toolContext(decision, toolId);
   }
 
   /** A decision of another replica. */
