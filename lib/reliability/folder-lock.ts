@@ -121,7 +121,7 @@ export class FolderLock {
           );
           if (!held) return new FolderLock(file, token);
           const holder = await readHolder(file);
-          if (holder !== undefined && (holder.host !== mine.host || isAlive(holder))) {
+          if (typeof holder !== 'string' && (holder.host !== mine.host || isAlive(holder))) {
             const ending = holder.pid === mine.pid && holder.thread !== mine.thread;
             if (!ending || looks++ >= threadLooks) throw heldError(file, holder, mine);
             await sleep(10);
@@ -133,7 +133,8 @@ export class FolderLock {
               `${file} could not be taken over in 2 s; when no process uses the folder, delete it and ${takeoverName}`,
             );
           }
-          if (!(await removeStale(file, holder))) await sleep(10);
+          // A lock that went meanwhile needs no removal: the next link decides.
+          if (holder !== 'none' && !(await removeStale(file, holder))) await sleep(10);
         }
       } finally {
         await unlink(draft).catch(() => undefined);
@@ -151,17 +152,19 @@ export class FolderLock {
 
   /** Removes the lock if it is still ours. */
   async release(): Promise<void> {
-    const holder = await readHolder(this.#file);
-    if (holder?.token === this.#token) await unlink(this.#file).catch(() => undefined);
+    const holder = await readHolder(this.#file).catch(() => 'none' as const);
+    if (tokenOf(holder) === this.#token) await unlink(this.#file).catch(() => undefined);
   }
 }
 
-async function readHolder(file: string): Promise<Holder | undefined> {
+/** Whose the lock is; 'none' when there is no lock, 'unnamed' for one that names nobody. */
+async function readHolder(file: string): Promise<Holder | 'none' | 'unnamed'> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return 'none';
+    throw error;
   }
   try {
     const holder = JSON.parse(text) as Partial<Holder> | null;
@@ -177,7 +180,11 @@ async function readHolder(file: string): Promise<Holder | undefined> {
   } catch {
     // Not ours, or lost in a power cut: nobody can be named, so nobody holds it.
   }
-  return undefined;
+  return 'unnamed';
+}
+
+function tokenOf(holder: Holder | 'none' | 'unnamed'): string | undefined {
+  return typeof holder === 'string' ? undefined : holder.token;
 }
 
 function heldError(file: string, holder: Holder, mine: Holder): FinchError {
@@ -208,7 +215,7 @@ function heldError(file: string, holder: Holder, mine: Holder): FinchError {
  *
  * @returns whether this call did it.
  */
-async function removeStale(file: string, seen: Holder | undefined): Promise<boolean> {
+async function removeStale(file: string, seen: Holder | 'unnamed'): Promise<boolean> {
   const guard = path.join(path.dirname(file), takeoverName);
   try {
     await mkdir(guard);
@@ -224,7 +231,8 @@ async function removeStale(file: string, seen: Holder | undefined): Promise<bool
   }
   try {
     const holder = await readHolder(file);
-    if (holder?.token === seen?.token) await unlink(file);
+    // Without a lock there is nothing to remove, and another process may be making its own this moment.
+    if (holder !== 'none' && tokenOf(holder) === tokenOf(seen)) await unlink(file);
     return true;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return true;

@@ -69,7 +69,11 @@ struct LargestGap {
       at = i;
     }
   }
-  float value() const noexcept { return at == 0 ? 0.0f : static_cast<float>(gap); }
+  // Two finite scores may lie further apart than float32 reaches.
+  float value() const noexcept {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    return at == 0 ? 0.0f : static_cast<float>(std::min(gap, kLargest));
+  }
 };
 
 struct Place {

@@ -310,7 +310,7 @@ typedef struct finch_cut {
   uint32_t k_similarity; /* 1-based i of the largest similarity gap; 0 when n < 3 or the signal is off */
   uint32_t signal; /* which signal set k: FINCH_CUT_SCORE, FINCH_CUT_SIMILARITY, both bits when equal, 0 when min/max
                       did or there was no gap */
-  float gap_score; /* s_i - s_(i+1) at k_score, 0 when there is none */
+  float gap_score; /* s_i - s_(i+1) at k_score, at most FLT_MAX; 0 when there is none */
   float gap_similarity; /* sim_i - sim_(i+1) at k_similarity, 0 when there is none */
   uint32_t n;           /* how many were looked at: the length of the list; in finch_rank, of its healthy part */
 } finch_cut;

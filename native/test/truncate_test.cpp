@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -173,6 +174,18 @@ TEST(Truncate, ScoresAloneNeedNoEmbeddings) {
   EXPECT_EQ(cut.k_similarity, 0u);
   float similarities[2];  // asked for: then embeddings are needed after all
   EXPECT_EQ(finch_truncate(scores, nullptr, 3, 0, &options, &cut, similarities), FINCH_INVALID_ARGUMENT);
+}
+
+TEST(Truncate, AGapWiderThanFloat32StaysFinite) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const std::vector<float> scores{kLargest, kLargest / 2, -kLargest};
+  finch_cut cut = empty_cut();
+  finch_cut_options options{};
+  options.size = sizeof(options);
+  options.signals = FINCH_CUT_SCORE;
+  ASSERT_EQ(finch_truncate(scores.data(), nullptr, scores.size(), 1, &options, &cut, nullptr), FINCH_OK);
+  EXPECT_EQ(cut.k_score, 2u);
+  EXPECT_EQ(cut.gap_score, kLargest);
 }
 
 TEST(Truncate, OlderAndNewerCallersKeepTheirStructs) {
