@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -6,6 +7,8 @@ export default defineConfig({
     setupFiles: ['test/property-seed.ts'],
     // Processes, not threads: a test of the addon that ends a process must not end the others.
     pool: 'forks',
+    // Most of their time is waiting for other processes, so the core that vitest leaves free by default is used too.
+    maxWorkers: availableParallelism(),
     // Generous: no timing decides a test, and a busy machine is no failure.
     testTimeout: 300_000,
     hookTimeout: 300_000,
