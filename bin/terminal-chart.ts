@@ -35,6 +35,7 @@ export function drawDecision(decision: Decision, colour: boolean): string {
 function reasonOfCut({ cut }: Decision): string {
   if (cut === undefined) return '';
   if (cut.rule === 'fixed') return 'fixed k';
+  if (cut.rule !== 'dynamic') return `${cut.rule} cut`;
   const named = {
     score: `largest score gap, ${cut.gapScore.toFixed(3)}`,
     similarity: `largest similarity gap, ${cut.gapSimilarity.toFixed(3)}`,

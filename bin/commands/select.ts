@@ -103,6 +103,8 @@ const reasons: Record<NonNullable<Decision['reason']>, string> = {
   'nothing-allowed': '--allow, --exclude and --group leave no tool',
   'no-match': 'no tool shares a word with the query',
   'below-floor': 'no tool is relevant enough (see --floor)',
+  unanswerable: 'the candidates look like those of a query that no tool answers',
+  'below-threshold': 'no tool reaches the score of the cut',
   unhealthy: 'every relevant tool is failing at present',
   'over-budget': 'no tool fits --max-tokens',
 };

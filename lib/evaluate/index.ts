@@ -1,6 +1,7 @@
 /** Measuring retrieval and cuts on labelled queries. No other part of Toolfinch depends on it. */
 export { type BootstrapOptions, bootstrapMeans, type Estimate } from './bootstrap.js';
 export { curveAt, type RankingCurve } from './curve.js';
+export { type CutCurve, completenessAt, cutCurve, thresholdCurve } from './cut-curve.js';
 export { type Dataset, type DatasetQuery, loadDataset, selectQueries } from './dataset.js';
 export {
   type CutEvaluation,

@@ -1,4 +1,5 @@
 import type { Tool } from '../catalog/tool.js';
+import type { CutRuleName } from '../truncate/cut-rule.js';
 import type { Cut } from '../truncate/dynamic-cut.js';
 
 /** What feedback says of a tool, and how it entered the score. */
@@ -25,7 +26,7 @@ export interface ReliabilityRecord {
 /** Where a candidate's way ended. */
 export type CandidateFate =
   | 'selected'
-  /** Below the dynamic or fixed cut. */
+  /** Below the cut. */
   | 'cut'
   /** Above the cut, but maxTools or maxTokens left no room. */
   | 'budget'
@@ -50,6 +51,8 @@ export interface Candidate {
   readonly lexical?: number;
   /** The query calls it by name. */
   readonly named?: true;
+  /** What the cut held against its threshold; absent for rules without one. */
+  readonly cutValue?: number;
   readonly reliability: ReliabilityRecord;
   /** Estimated prompt tokens of its definition. */
   readonly tokens: number;
@@ -77,6 +80,10 @@ export type NoneReason =
   | 'no-match'
   /** The best candidate is below the relevance floor. */
   | 'below-floor'
+  /** The candidates look no better than those of queries that no tool answers (`abstain`). */
+  | 'unanswerable'
+  /** No candidate reaches the score of a threshold cut. */
+  | 'below-threshold'
   /** Tools above the relevance floor are all failing at present. */
   | 'unhealthy'
   /** No tool fits maxTokens. */
@@ -96,9 +103,20 @@ export interface Decision {
   readonly candidates: readonly Candidate[];
   /** Where the list was cut; absent when there was nothing to cut. */
   readonly cut?: Cut & {
-    readonly rule: 'dynamic' | 'fixed';
+    readonly rule: CutRuleName;
+    /** What a candidate's `cutValue` had to reach; absent for rules without a threshold. */
+    readonly threshold?: number;
+    /** What the calibrated cut aims for. */
+    readonly target?: number;
     /** Cosines of neighbouring candidates, one fewer than `n`: unhealthy ones stand behind the others, unseen by the cut. */
     readonly similarities: readonly number[];
+  };
+  /** What `abstain` compared; absent without it, or without candidates. */
+  readonly abstention?: {
+    /** See `answerability`; of candidates that are not failing. */
+    readonly answerability: number;
+    /** Below it, nothing is chosen. */
+    readonly threshold: number;
   };
   /** Stages that ran, in order. */
   readonly stages: readonly string[];

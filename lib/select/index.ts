@@ -7,6 +7,13 @@ export type {
   ReliabilityRecord,
   SelectedTool,
 } from './decision.js';
+export {
+  type DecisionOutcome,
+  type LabelledListOptions,
+  type LabelledText,
+  labelledLists,
+  labelsFromOutcomes,
+} from './labelled-lists.js';
 export { defaultWeights, type FusionWeights } from './rank-rule.js';
 export {
   type Query,

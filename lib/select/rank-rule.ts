@@ -1,5 +1,5 @@
 import type { NativeRankOptions } from '../native.js';
-import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
+import { type CutRule, nativeCut } from '../truncate/cut-rule.js';
 
 /** Weights of RATED's fusion: semantic + bandit + prior = 1. */
 export interface FusionWeights {

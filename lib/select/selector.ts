@@ -13,9 +13,18 @@ import type { Outcome, ReportResult } from '../reliability/feedback-store.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
 import { type AllowSet, idList, type Snapshot } from '../retrieve/vector-index.js';
+import { meanOfBest } from '../truncate/abstention.js';
 import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
-import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
+import { type AbstentionCalibration, checkAbstention } from '../truncate/calibration.js';
+import { type CutRule, checkCutRule } from '../truncate/cut-rule.js';
 import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
+import {
+  type AppliedCut,
+  checkCalibrated,
+  cutRanked,
+  rankedAnswerability,
+  shortlistFor,
+} from './list-cut.js';
 import { type FusionWeights, rankRule, unhealthyBelow } from './rank-rule.js';
 import { type QueryText, queryText, type TaskState } from './task-state.js';
 import { visibleTools } from './visible-tools.js';
@@ -24,7 +33,7 @@ import { visibleTools } from './visible-tools.js';
 export interface SelectSettings extends Budget {
   /** Default `hybrid`. */
   method?: RetrieveMethod;
-  /** Candidates that are retrieved, fused and cut; default 10. */
+  /** Candidates that are retrieved, fused and cut; default 10, for a calibrated cut what it was calibrated on. */
   shortlist?: number;
   /** Default `{ rule: 'dynamic' }`: MagicSelector's dynamic top-k. */
   cut?: CutRule;
@@ -36,6 +45,8 @@ export interface SelectSettings extends Budget {
    * `-Infinity` never abstains.
    */
   relevanceFloor?: number;
+  /** Choose nothing when the candidates look like those of an unanswerable query, see `calibrateAbstention`. Default: do not ask. */
+  abstain?: AbstentionCalibration;
   /** Ids that are always shown, whatever their score, where visible. */
   pin?: readonly string[];
   /** `score` (default): best first. `stable`: insertion order, so that a prompt built from the list stays cacheable. */
@@ -98,6 +109,7 @@ export class Selector {
     this.index = index;
     this.feedback = feedback;
     this.#settings = settings;
+    this.#checkPipeline(settings);
     this.#clock = now === undefined ? (feedback ?? Date) : new MonotoneClock(checkedClock(now));
   }
 
@@ -137,9 +149,19 @@ export class Selector {
     return result;
   }
 
+  #checkPipeline({ cut, abstain, shortlist, method = 'hybrid' }: SelectSettings): void {
+    const { model } = this.index.encoder;
+    checkCalibrated(cut, abstain, {
+      encoder: model,
+      method,
+      shortlist: shortlistFor(cut, shortlist),
+    });
+  }
+
   async #select(query: QueryText, options: SelectOptions): Promise<Decision> {
     const settings = { ...this.#settings, ...defined(options) };
     checkSettings(settings);
+    this.#checkPipeline(settings);
     if (query.text.trim() === '') {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',
@@ -179,7 +201,7 @@ export class Selector {
       : undefined;
     const rule = () => rankRule(settings, this.#clock.now());
     const bandit = this.feedback?.bandit.handle ?? null;
-    const n = settings.shortlist ?? 10;
+    const n = shortlistFor(settings.cut, settings.shortlist);
 
     if (method === 'dense' && vector !== undefined) {
       // Nothing is wanted between retrieving and ranking: one native call does both, to the same bits.
@@ -225,21 +247,39 @@ export class Selector {
     const healthy = ranked.semantic.subarray(0, ranked.cut.n);
     const relevant = Math.max(...healthy) >= floor || best.named !== undefined;
     const abstained = relevant ? undefined : best.score >= floor ? 'unhealthy' : 'below-floor';
-    return this.#finish(ranked, retrieved, abstained, vector, base);
+    const { abstain, cut = { rule: 'dynamic' } } = base.settings;
+    const answerability = abstain && rankedAnswerability(ranked);
+    const doubted =
+      abstain !== undefined &&
+      (answerability as number) < abstain.threshold &&
+      best.named === undefined
+        ? meanOfBest(retrieved.map(({ score }) => score)) >= abstain.threshold
+          ? 'unhealthy'
+          : 'unanswerable'
+        : undefined;
+    const judged: Judged = {
+      applied: cutRanked(ranked, cut, base.snapshot),
+      abstained: abstained ?? doubted,
+      ...(abstain === undefined
+        ? {}
+        : { abstention: { answerability: answerability as number, threshold: abstain.threshold } }),
+    };
+    return this.#finish(ranked, retrieved, judged, vector, base);
   }
 
   #finish(
     ranked: NativeRanked,
     retrieved: readonly Retrieved[],
-    abstained: 'unhealthy' | 'below-floor' | undefined,
+    { applied, abstained, abstention }: Judged,
     vector: Float32Array | undefined,
     base: Base,
   ): Decision {
     const { settings } = base;
+    const k = applied?.k ?? ranked.cut.k;
     const pins = this.#pinned(base);
     const pinned = new Set(pins.ids);
     const above = ranked.ids
-      .slice(0, ranked.cut.k)
+      .slice(0, k)
       .filter((id) => abstained === undefined && !pinned.has(id))
       .map((id) => ({ id, tokens: this.index.tokens(id) }));
     const pinnedTools = pins.ids.map((id) => ({ id, tokens: this.index.tokens(id) }));
@@ -258,7 +298,7 @@ export class Selector {
             : over.has(id)
               ? 'budget'
               : 'cut';
-      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey);
+      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey, applied);
     });
 
     const decisionId = randomUUID();
@@ -285,7 +325,7 @@ export class Selector {
         ...(pinned.has(id) ? { pinned: true as const } : {}),
       };
     });
-    const reason: NoneReason = abstained ?? 'over-budget';
+    const reason: NoneReason = abstained ?? (k === 0 ? 'below-threshold' : 'over-budget');
     return {
       id: decisionId,
       query: base.text,
@@ -294,9 +334,13 @@ export class Selector {
       candidates,
       cut: {
         ...ranked.cut,
+        ...(applied === undefined ? {} : { k, signals: [] }),
         rule: settings.cut?.rule ?? 'dynamic',
+        ...(applied?.threshold === undefined ? {} : { threshold: applied.threshold }),
+        ...(applied?.target === undefined ? {} : { target: applied.target }),
         similarities: [...ranked.similarities],
       },
+      ...(abstention === undefined ? {} : { abstention }),
       ...record(base, pins, candidates.length, tools.length),
     };
   }
@@ -372,6 +416,14 @@ function denseHits(ranked: NativeRanked): Retrieved[] {
   return hits;
 }
 
+/** What the cut and abstaining made of the ranked candidates. */
+interface Judged {
+  /** Where the rule is not the native ranking's own. */
+  readonly applied: AppliedCut | undefined;
+  readonly abstained: 'unhealthy' | 'below-floor' | 'unanswerable' | undefined;
+  readonly abstention?: NonNullable<Decision['abstention']>;
+}
+
 interface Pins {
   readonly ids: readonly string[];
   readonly keys: readonly number[];
@@ -404,9 +456,11 @@ function candidateOf(
   fate: CandidateFate,
   tokens: number,
   retrieved: ReadonlyMap<number, Retrieved>,
+  applied: AppliedCut | undefined,
 ): Candidate {
   const at = (values: Float32Array | Float64Array | Uint32Array) => values[i] as number;
   const hit = retrieved.get(at(ranked.keys));
+  const cutValue = applied?.valueOf.get(at(ranked.keys));
   const lastOutcome = at(ranked.lastOutcome);
   const availability = at(ranked.availability);
   return {
@@ -418,6 +472,7 @@ function candidateOf(
     ...(hit?.dense === undefined ? {} : { dense: hit.dense }),
     ...(hit?.lexical === undefined ? {} : { lexical: hit.lexical }),
     ...(hit?.named === undefined ? {} : { named: hit.named }),
+    ...(cutValue === undefined ? {} : { cutValue }),
     reliability: {
       mean: at(ranked.mean),
       bonus: at(ranked.bonus),
@@ -505,7 +560,8 @@ function checkSettings(settings: SelectSettings): void {
       );
     }
   }
-  nativeCut(settings.cut ?? { rule: 'dynamic' });
+  if (settings.cut !== undefined) checkCutRule(settings.cut);
+  if (settings.abstain !== undefined) checkAbstention(settings.abstain, 'abstain');
 }
 
 function invalid(name: string, value: unknown, expected: string): FinchError {

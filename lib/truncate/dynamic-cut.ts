@@ -1,7 +1,4 @@
-import { anObject } from '../check.js';
-import { kindOf, shown } from '../describe-value.js';
-import { FinchError } from '../errors.js';
-import { binding, type CutSignal, type NativeCutOptions } from '../native.js';
+import { binding, type CutSignal } from '../native.js';
 
 export type { CutSignal };
 
@@ -12,7 +9,7 @@ export interface Cut {
   readonly kScore: number;
   /** Position of the largest drop between neighbouring similarities; 0 when there is none. */
   readonly kSimilarity: number;
-  /** Which signals set k; empty when a bound did. */
+  /** Which signals set k; empty when a bound or another rule did. */
   readonly signals: readonly CutSignal[];
   readonly gapScore: number;
   readonly gapSimilarity: number;
@@ -61,32 +58,4 @@ export function dynamicCutBatch(
   options: CutOptions = {},
 ): Cut[] {
   return binding().truncateBatch(scores, embeddings, offsets, options);
-}
-
-/** How a selection's list is shortened. */
-export type CutRule =
-  | ({ readonly rule: 'dynamic' } & CutOptions)
-  /** Keep the first k. */
-  | { readonly rule: 'fixed'; readonly k: number };
-
-/** The native options of a rule; a fixed k is the dynamic cut held between equal bounds. */
-export function nativeCut(rule: CutRule): NativeCutOptions {
-  anObject(rule, 'cut');
-  if (rule.rule === 'fixed') {
-    if (!Number.isInteger(rule.k) || rule.k < 1) {
-      throw new FinchError(
-        'FINCH_INVALID_ARGUMENT',
-        `cut.k is ${kindOf(rule.k)}; a fixed cut keeps an integer number of tools, 1 or more.`,
-      );
-    }
-    return { minK: rule.k, maxK: rule.k, signals: ['score'] };
-  }
-  const { rule: name, ...options } = rule;
-  if (name !== 'dynamic') {
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      `cut.rule is ${shown(name)}; expected 'dynamic' or 'fixed'.`,
-    );
-  }
-  return options;
 }

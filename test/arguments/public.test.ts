@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import * as evaluation from '../../dist/esm/lib/evaluate/index.js';
 import * as toolfinch from '../../dist/esm/lib/index.js';
 import { WordEncoder } from '../word-encoder.js';
+import { cutTargets } from './cut-targets.js';
 import { complaints, type Target } from './hostile.js';
 
 const {
@@ -496,6 +497,8 @@ add('withinBudget', toolfinch.withinBudget, () => [
   [costed],
   { maxTools: 2, maxTokens: 20 },
 ]);
+
+for (const [name, call, args] of cutTargets(index, selector)) add(name, call, args);
 
 // --- Evaluate
 add('adaptiveCompleteness', evaluation.adaptiveCompleteness, () => [[{ kept: ['a'], gold }]]);
