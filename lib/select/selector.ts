@@ -41,7 +41,7 @@ export interface SelectSettings extends Budget {
   /** Add the bandit's exploration bonus; default true. `false`: the same state always gives the same list. */
   explore?: boolean;
   /**
-   * Choose nothing when the best candidate's retrieval score is below this. Default: the encoder's calibrated `relevanceFloor`, if it has one;
+   * Choose nothing when the best candidate's retrieval score is below this. Default: the encoder's calibrated `relevanceFloor`, if it has one and `abstain` is not set;
    * `-Infinity` never abstains.
    */
   relevanceFloor?: number;
@@ -243,11 +243,13 @@ export class Selector {
   ): Decision {
     const best = retrieved[0];
     if (best === undefined) return this.#none('no-match', base, vector);
-    const floor = base.settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
+    const { abstain, cut = { rule: 'dynamic' }, relevanceFloor } = base.settings;
+    // What was calibrated goes before the encoder's own floor.
+    const usual = abstain === undefined ? this.index.encoder.relevanceFloor : undefined;
+    const floor = relevanceFloor ?? usual ?? -Infinity;
     const healthy = ranked.semantic.subarray(0, ranked.cut.n);
     const relevant = Math.max(...healthy) >= floor || best.named !== undefined;
     const abstained = relevant ? undefined : best.score >= floor ? 'unhealthy' : 'below-floor';
-    const { abstain, cut = { rule: 'dynamic' } } = base.settings;
     const answerability = abstain && rankedAnswerability(ranked);
     const doubted =
       abstain !== undefined &&

@@ -158,6 +158,8 @@ describe('Selector with abstain', () => {
   it('takes a tool that is called by its name, and pins, all the same', async () => {
     const { abstain } = await calibrated();
     const never: AbstentionCalibration = { ...abstain, threshold: 50 };
+    const floor = await new Selector({ index, abstain }).select('x y z', { relevanceFloor: 9 });
+    expect(floor.reason).toBe('below-floor');
     const selector = new Selector({ index, abstain: never });
     const named = await selector.select('set_alarm');
     expect(named.tools.map(({ id }) => id)).toContain('set_alarm');
