@@ -95,10 +95,22 @@ function nearestBefore(rows: Float32Array, n: number): Float64Array {
   for (let i = 1; i < n; i++) {
     let best = -Infinity;
     for (let j = 0; j < i; j++) {
+      // Four sums: one alone waits for itself at every step.
       let dot = 0;
-      for (let a = i * d, b = j * d, end = a + d; a < end; a++, b++) {
+      let dot1 = 0;
+      let dot2 = 0;
+      let dot3 = 0;
+      let a = i * d;
+      let b = j * d;
+      const end = a + d;
+      for (; a + 3 < end; a += 4, b += 4) {
         dot += (rows[a] as number) * (rows[b] as number);
+        dot1 += (rows[a + 1] as number) * (rows[b + 1] as number);
+        dot2 += (rows[a + 2] as number) * (rows[b + 2] as number);
+        dot3 += (rows[a + 3] as number) * (rows[b + 3] as number);
       }
+      for (; a < end; a++, b++) dot += (rows[a] as number) * (rows[b] as number);
+      dot += dot1 + dot2 + dot3;
       const cosine = dot * (inverse[i] as number) * (inverse[j] as number);
       if (cosine > best) best = cosine;
     }

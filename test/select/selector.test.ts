@@ -233,7 +233,7 @@ describe('Selector.select', () => {
     ['a fixed k of 0', query, { cut: { rule: 'fixed', k: 0 } }],
     ['minK above maxK', query, { cut: { rule: 'dynamic', minK: 5, maxK: 2 } }],
     ['an unknown signal', query, { cut: { rule: 'dynamic', signals: ['smell'] } }],
-    ['an unknown cut rule', query, { cut: { rule: 'elbow' } }],
+    ['an unknown cut rule', query, { cut: { rule: 'nearest' } }],
     [
       'weights that do not sum to 1',
       query,

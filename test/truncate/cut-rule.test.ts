@@ -5,8 +5,10 @@ import {
   type CutRule,
   cutList,
   dynamicCut,
+  packagedCut,
   type RankedList,
 } from '../../dist/esm/lib/index.js';
+import { mulberry32 } from '../../lib/evaluate/random.js';
 import '../property-seed.js';
 import { labelledList } from './labelled.js';
 
@@ -69,6 +71,44 @@ describe('cutList', () => {
           expect(kept).toBeLessThanOrEqual(Math.min(least + 2, list.scores.length));
         }
       }),
+    );
+  });
+
+  it('holds the keep scores of the formula against the threshold', () => {
+    const { weights } = packagedCut;
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: -99, max: 99 }), { minLength: 2, maxLength: 8 }),
+        fc.integer({ min: 1, max: 9 }),
+        fc.nat(),
+        (numbers, d, seed) => {
+          const random = mulberry32(seed);
+          const s = numbers.map((number) => number / 100).sort((a, b) => b - a);
+          const rows = s.map(() => Array.from({ length: d }, () => random() + 0.01));
+          const n = s.length;
+          const average = s.reduce((a, b) => a + b) / n;
+          const sd = Math.sqrt(s.reduce((sum, x) => sum + (x - average) ** 2, 0) / n);
+          const z = s.map((x) => (sd < 1e-9 ? 0 : (x - average) / sd));
+          const total = z.reduce((sum, x) => sum + Math.exp(x), 0);
+          const cosine = (a: number[], b: number[]) =>
+            a.reduce((sum, x, i) => sum + x * (b[i] as number), 0) /
+            (Math.hypot(...a) * Math.hypot(...b));
+          const expected = z.map((x, i) => {
+            const before = rows.slice(0, i).map((row) => cosine(row, rows[i] as number[]));
+            const nearest = i === 0 ? 0 : Math.max(...before);
+            return (
+              weights.standing * x +
+              weights.share * Math.log(Math.exp(x) / total) +
+              weights.similarity * nearest
+            );
+          });
+          const list = { scores: s, embeddings: Float32Array.from(rows.flat()) };
+          const { values } = cutList(list, { rule: 'calibrated', target: 0.9 });
+          values?.forEach((value, i) => {
+            expect(value).toBeCloseTo(Math.max(...expected.slice(i)), 5);
+          });
+        },
+      ),
     );
   });
 
