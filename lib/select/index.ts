@@ -5,9 +5,11 @@ export type {
   Decision,
   NoneReason,
   ReliabilityRecord,
+  RerankRecord,
   SelectedTool,
 } from './decision.js';
 export { defaultWeights, type FusionWeights } from './rank-rule.js';
+export type { RerankSettings } from './rerank-stage.js';
 export {
   type Query,
   type SelectOptions,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { throwIfAborted } from '../abort.js';
+import { indexText } from '../catalog/index-text.js';
 import { anObject } from '../check.js';
 import { shown } from '../describe-value.js';
 import { encodeChecked } from '../encode/encoder.js';
@@ -10,6 +11,7 @@ import { checkedClock } from '../reliability/check-feedback.js';
 import { MonotoneClock } from '../reliability/clock.js';
 import type { Feedback } from '../reliability/feedback.js';
 import type { Outcome, ReportResult } from '../reliability/feedback-store.js';
+import type { Reranker } from '../rerank/reranker.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
 import { type AllowSet, idList, type Snapshot } from '../retrieve/vector-index.js';
@@ -17,6 +19,15 @@ import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
 import { type CutRule, nativeCut } from '../truncate/dynamic-cut.js';
 import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
 import { type FusionWeights, rankRule, unhealthyBelow } from './rank-rule.js';
+import {
+  abstentionAfterRerank,
+  checkedReranker,
+  checkRerank,
+  type RerankedRequest,
+  type RerankSettings,
+  rerankCandidates,
+  retrievalDepth,
+} from './rerank-stage.js';
 import { type QueryText, queryText, type TaskState } from './task-state.js';
 import { visibleTools } from './visible-tools.js';
 
@@ -26,14 +37,16 @@ export interface SelectSettings extends Budget {
   method?: RetrieveMethod;
   /** Candidates that are retrieved, fused and cut; default 10. */
   shortlist?: number;
+  /** What the Selector's reranker is asked for; `false` leaves it out. */
+  rerank?: RerankSettings | false;
   /** Default `{ rule: 'dynamic' }`: MagicSelector's dynamic top-k. */
   cut?: CutRule;
   weights?: FusionWeights;
   /** Add the bandit's exploration bonus; default true. `false`: the same state always gives the same list. */
   explore?: boolean;
   /**
-   * Choose nothing when the best candidate's retrieval score is below this. Default: the encoder's calibrated `relevanceFloor`, if it has one;
-   * `-Infinity` never abstains.
+   * Choose nothing when the best candidate's retrieval score is below this. Default: the reranker's calibrated `relevanceFloor` on its
+   * probabilities, if it has one and ran; else the encoder's, if it has one; `-Infinity` never abstains.
    */
   relevanceFloor?: number;
   /** Ids that are always shown, whatever their score, where visible. */
@@ -56,6 +69,8 @@ export interface SelectorOptions extends SelectSettings {
   index: ToolIndex;
   /** Where outcomes are kept; without it nothing is learnt and `report` is FINCH_INVALID_ARGUMENT. */
   feedback?: Feedback;
+  /** Reads the query and each candidate together, between retrieval and fusion. The caller closes it. */
+  reranker?: Reranker;
   /** Unix milliseconds, finite; default the feedback store's clock, without a store `Date.now`. It may step back. */
   now?: () => number;
 }
@@ -66,18 +81,19 @@ const traced = tracingChannel('toolfinch:select');
 const reported = channel('toolfinch:report');
 
 /**
- * From a task to the few tools that fit it: encode → retrieve → fuse with reliability → cut, and the loop back through
+ * From a task to the few tools that fit it: encode → retrieve → rerank → fuse with reliability → cut, and the loop back through
  * {@link report}. It wires the stages; each can be used alone.
  */
 export class Selector {
   readonly index: ToolIndex;
   readonly feedback: Feedback | undefined;
+  readonly reranker: Reranker | undefined;
   readonly #settings: SelectSettings;
   readonly #clock: { now(): number };
 
   constructor(options: SelectorOptions) {
     anObject(options, 'options');
-    const { index, feedback, now, ...settings } = options;
+    const { index, feedback, reranker, now, ...settings } = options;
     if (typeof index?.snapshot !== 'function') {
       throw invalid('index', index, 'a ToolIndex, made by ToolIndex.build or ToolIndex.open');
     }
@@ -95,6 +111,7 @@ export class Selector {
       );
     }
     checkSettings(settings);
+    this.reranker = checkedReranker(reranker);
     this.index = index;
     this.feedback = feedback;
     this.#settings = settings;
@@ -179,9 +196,11 @@ export class Selector {
       : undefined;
     const rule = () => rankRule(settings, this.#clock.now());
     const bandit = this.feedback?.bandit.handle ?? null;
-    const n = settings.shortlist ?? 10;
+    const shortlist = settings.shortlist ?? 10;
+    const reranker = settings.rerank === false ? undefined : this.reranker;
+    const n = retrievalDepth(shortlist, reranker, settings.rerank);
 
-    if (method === 'dense' && vector !== undefined) {
+    if (method === 'dense' && vector !== undefined && reranker === undefined) {
       // Nothing is wanted between retrieving and ranking: one native call does both, to the same bits.
       const ranked = await clock.time('select:dense', () =>
         snapshot.select(bandit, vector, { k: n, allow, signal }, rule()),
@@ -195,21 +214,44 @@ export class Selector {
     const found = await clock.time(`retrieve:${method}`, () =>
       retrieve(this.index, snapshot, { text: query.words, vector }, { n, method, allow, signal }),
     );
+    let retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
+    let chosen = retrieved.map((hit) => ({ hit, semantic: hit.score }));
+    let reranked: RerankedRequest | undefined;
+    if (reranker !== undefined && retrieved.length > 0) {
+      const result = await clock.time('rerank', () =>
+        rerankCandidates(reranker, text, retrieved, ({ id }) => this.#textOf(id), {
+          ...settings.rerank,
+          shortlist,
+          signal,
+        }),
+      );
+      reranked = {
+        record: result.record,
+        retrieved: retrieved.length,
+        floor: reranker.relevanceFloor,
+      };
+      chosen = result.shortlist.filter(({ hit }) => this.index.get(hit.id) !== undefined);
+      retrieved = retrieved.filter(({ id }) => this.index.get(id) !== undefined);
+    }
     // From here on nothing is awaited: a tool removed meanwhile is gone now, and none can go before the list is made.
-    const retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
-    if (retrieved.length === 0) return this.#none('no-match', base, vector);
+    if (chosen.length === 0) return this.#none('no-match', { ...base, reranked }, vector);
 
     const ranked = clock.timeSync('rank', () =>
       snapshot.rank(
         bandit,
-        Float64Array.from(retrieved, ({ key }) => key),
-        Float32Array.from(retrieved, ({ score }) => score),
+        Float64Array.from(chosen, ({ hit }) => hit.key),
+        Float32Array.from(chosen, ({ semantic }) => semantic),
         // Without feedback there is no bandit, and the context is not used.
         vector ?? new Float32Array(this.index.encoder.dimension).fill(1),
         rule(),
       ),
     );
-    return this.#conclude(ranked, retrieved, vector, base);
+    return this.#conclude(ranked, retrieved, vector, { ...base, reranked });
+  }
+
+  /** What a reranker reads of a tool: the text that was embedded. */
+  #textOf(id: string): string {
+    return indexText(this.index.tool(id), this.index.indexText);
   }
 
   /** Abstains where the best is not good enough, and makes the list otherwise. */
@@ -221,6 +263,18 @@ export class Selector {
   ): Decision {
     const best = retrieved[0];
     if (best === undefined) return this.#none('no-match', base, vector);
+    if (base.reranked !== undefined) {
+      const { settings, reranked } = base;
+      const encoderFloor = this.index.encoder.relevanceFloor;
+      const abstained = abstentionAfterRerank(
+        reranked,
+        best,
+        ranked.cut.n,
+        settings.relevanceFloor,
+        encoderFloor,
+      );
+      return this.#finish(ranked, retrieved, abstained, vector, base);
+    }
     const floor = base.settings.relevanceFloor ?? this.index.encoder.relevanceFloor ?? -Infinity;
     const healthy = ranked.semantic.subarray(0, ranked.cut.n);
     const relevant = Math.max(...healthy) >= floor || best.named !== undefined;
@@ -258,7 +312,7 @@ export class Selector {
             : over.has(id)
               ? 'budget'
               : 'cut';
-      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey);
+      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey, base);
     });
 
     const decisionId = randomUUID();
@@ -386,13 +440,23 @@ interface Base {
   readonly snapshot: Snapshot;
   readonly allow: AllowSet | undefined;
   readonly eligible: number;
+  readonly reranked?: RerankedRequest | undefined;
 }
 
-function record(base: Base, pins: Pins, retrieved: number, returned: number) {
-  const { snapshot, eligible, clock } = base;
+function record(base: Base, pins: Pins, candidates: number, returned: number) {
+  const { snapshot, eligible, clock, reranked } = base;
+  const retrieved = reranked?.retrieved ?? candidates;
   return {
     stages: clock.stages,
-    counts: { indexed: snapshot.count, eligible, retrieved, pinned: pins.ids.length, returned },
+    counts: {
+      indexed: snapshot.count,
+      eligible,
+      retrieved,
+      ...(reranked === undefined ? {} : { reranked: reranked.record.scored }),
+      pinned: pins.ids.length,
+      returned,
+    },
+    ...(reranked === undefined ? {} : { rerank: reranked.record }),
     ...(pins.missing.length > 0 ? { pinnedMissing: pins.missing } : {}),
     milliseconds: clock.finish(),
   };
@@ -404,6 +468,7 @@ function candidateOf(
   fate: CandidateFate,
   tokens: number,
   retrieved: ReadonlyMap<number, Retrieved>,
+  { reranked }: Base,
 ): Candidate {
   const at = (values: Float32Array | Float64Array | Uint32Array) => values[i] as number;
   const hit = retrieved.get(at(ranked.keys));
@@ -415,6 +480,7 @@ function candidateOf(
     score: at(ranked.score),
     semantic: at(ranked.semantic),
     semanticRank: at(ranked.semanticRank),
+    ...(hit === undefined || !reranked?.record.scored ? {} : { retrieval: hit.score }),
     ...(hit?.dense === undefined ? {} : { dense: hit.dense }),
     ...(hit?.lexical === undefined ? {} : { lexical: hit.lexical }),
     ...(hit?.named === undefined ? {} : { named: hit.named }),
@@ -505,6 +571,7 @@ function checkSettings(settings: SelectSettings): void {
       );
     }
   }
+  checkRerank(settings.rerank);
   nativeCut(settings.cut ?? { rule: 'dynamic' });
 }
 
