@@ -22,7 +22,7 @@ namespace {
 using namespace finch_test;
 using Json = nlohmann::json;
 
-const std::string kFolder = kRoot + "/test/fixtures/reranker/";
+const std::string kFolder = kFixtures + "reranker/";
 
 struct PairSettings {
   std::string runtime = runtime_path() != nullptr ? runtime_path() : "/no/such/library";

@@ -10,7 +10,7 @@ import { OnnxReranker, type RerankerBinding } from '../../lib/rerank/onnx-rerank
 import type { Reranked } from '../../lib/rerank/reranker.js';
 import { expectCode } from '../encode/expect-code.js';
 
-const folder = path.resolve('test/fixtures/reranker');
+const folder = path.resolve('native/test/fixtures/reranker');
 const reference = JSON.parse(readFileSync(path.join(folder, 'reranker_logits.json'), 'utf8')) as {
   cases: Array<{
     query: string;
@@ -236,13 +236,14 @@ describe('its life', () => {
       query,
       documents.flatMap((each) => Array<string>(20).fill(each)),
     );
-    work.finally(() => {
+    const end = work.finally(() => {
       isOver = true;
     });
     while (!isOver) {
       turns++;
       await new Promise((resolve) => setImmediate(resolve));
     }
+    await end;
     expect(turns).toBeGreaterThan(5);
   });
 });
