@@ -96,7 +96,10 @@ for (const [, name] of declared.matchAll(/^ {2}(\w+)\(/gm)) {
     faults.push(`${name}: in lib/native.ts, not exported by native/node`);
 }
 const codes = [...header.matchAll(/^\s*(FINCH_[A-Z_]+) = (\d+),?\s*$/gm)]
-  .filter(([, name, value]) => Number(value) >= 1 && !/^FINCH_(SEARCH|CUT|BANDIT|POOL|TRUNCATE|PROVIDER)_/.test(name))
+  .filter(
+    ([, name, value]) =>
+      Number(value) >= 1 && !/^FINCH_(SEARCH|CUT|BANDIT|POOL|TRUNCATE|PROVIDER)_/.test(name),
+  )
   .map(([, name]) => name);
 const listed = [...read('lib/errors.ts').matchAll(/^ {2}'(FINCH_\w+)',$/gm)].map(
   (match) => match[1],
