@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -23,6 +23,7 @@ import {
   type McpConnection,
   type McpStdioServer,
 } from '../../lib/catalog/index.js';
+import { freePort } from '../../scripts/free-port.mjs';
 import { fixturePath, rejected } from './fixture.js';
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -92,15 +93,6 @@ function transpiledLibrary(): string {
     writeFileSync(target, outputText);
   }
   return out;
-}
-
-async function freePort(): Promise<number> {
-  const probe = createTcpServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 describe('a scripted MCP server', () => {

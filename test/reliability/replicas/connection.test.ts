@@ -4,8 +4,9 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { needClient } from '../../../lib/reliability/replicas/redis-link.js';
 import * as scripts from '../../../lib/reliability/replicas/scripts.js';
+import { freePort } from '../../../scripts/free-port.mjs';
 import { expectCode, scratch } from '../scratch.js';
-import { describeRedis, freePort, TestRedis } from './redis-server.js';
+import { describeRedis, TestRedis } from './redis-server.js';
 import { expectEqual, openReplica, settle, until, updates, work } from './replica.js';
 
 /** The ACL rule of docs/replicas.md. */
