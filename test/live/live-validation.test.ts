@@ -60,7 +60,7 @@ describe('the short form', () => {
     child.stdout.on('data', (chunk: Buffer) => {
       output += chunk.toString();
     });
-    const [code] = await once(child, 'exit');
+    const [code] = await once(child, 'close');
     expect(code).toBe(0);
     results = JSON.parse(await readFile(file, 'utf8'));
   });
