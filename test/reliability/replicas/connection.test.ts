@@ -79,7 +79,7 @@ describeRedis('a connection', () => {
       [{ url: url.replace('rediss', 'redis') }, /no answer|closed|reset|EPIPE/i],
     ] as const;
     for (const [redis, reason] of wrong) {
-      const replica = await openReplica(redis, { openWaitMs: 0 });
+      const replica = await openReplica(redis, { openWaitMs: 0, commandTimeoutMs: 1000 });
       const said = () => replica.health().lastError?.message ?? '';
       await until(() => reason.test(said()), String(reason), said);
       expect(replica.health().connected).toBe(false);
