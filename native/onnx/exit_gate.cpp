@@ -107,7 +107,10 @@ void exit_gate_register() noexcept {
 #endif
 }
 
-void exit_gate_close() noexcept { state().close(); }
+void exit_gate_close() noexcept {
+  // Who is still inside may have made static objects since the hook was registered: it must come before them.
+  if (!state().close()) exit_gate_register();
+}
 
 bool exit_gate_closed() noexcept { return state().closed.load(std::memory_order_relaxed); }
 

@@ -12,7 +12,8 @@ namespace finch {
 // run many times.
 void exit_gate_register() noexcept;
 
-// Closes the gate now and waits, 1.5 s at most, until nobody is inside.
+// Closes the gate now and waits, 1.5 s at most, until nobody is inside. In vain: the exit hook will come before all
+// that was made so far.
 void exit_gate_close() noexcept;
 
 // True once the process is exiting: nothing may be started, and nobody waits for results any more.
