@@ -98,9 +98,9 @@ FINCH_API uint32_t finch_pool_threads(void);
 FINCH_API finch_status finch_pool_run(void (*task)(void*), void* argument);
 
 /* Ends the use of the model runtime, for good: running encodes are terminated, later ones are FINCH_CLOSED, and the
- * call waits (1.5 s at most) until no thread is inside. Call it before exit() while encoders may be at work or being
- * opened: exit() destroys onnxruntime's static objects, some of them before any exit hook of ours. Everything else goes
- * on. Twice is fine. */
+ * call waits (10 s at most; opening a model takes its time) until no thread is inside. Call it before exit() while
+ * encoders may be at work or being opened: exit() destroys onnxruntime's static objects, some of them before any exit
+ * hook of ours. Everything else goes on. Twice is fine. */
 FINCH_API void finch_shutdown(void);
 
 /* A flag that long calls poll between blocks. Signal it from any thread; the call then returns FINCH_ABORTED. */

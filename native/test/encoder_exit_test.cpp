@@ -188,7 +188,7 @@ TEST_F(ProcessExit, AfterAShutdownThatWaitedInVain) {
           for (;;) pause();
         }).detach();
         while (!inside) std::this_thread::yield();
-        finch_shutdown();
+        finch::exit_gate_close(std::chrono::milliseconds(20));
         std::exit(7);
       },
       testing::ExitedWithCode(7), testing::Eq(""));
