@@ -63,7 +63,8 @@ describe('the short form', () => {
     const [code] = await once(child, 'close');
     expect(code).toBe(0);
     results = JSON.parse(await readFile(file, 'utf8'));
-  });
+    // 31 servers have to start, on a machine that may be busy.
+  }, 1_200_000);
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
