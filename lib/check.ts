@@ -37,6 +37,14 @@ export function optional(inner: Rule): Rule {
   };
 }
 
+/** A whole number within limits, both included. */
+export function aWholeNumber(least: number, most: number): Rule {
+  return rule(
+    (value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most,
+    `a whole number from ${least} to ${most}`,
+  );
+}
+
 export function aList(of: Rule): Rule {
   return (value, name) => {
     if (!Array.isArray(value)) refuse(value, name, 'an array');

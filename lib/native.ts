@@ -28,6 +28,7 @@ export type BanditHandle = Handle<'bandit'>;
 export type CancelHandle = Handle<'cancel'>;
 export type TokenizerHandle = Handle<'tokenizer'>;
 export type EncoderHandle = Handle<'encoder'>;
+export type RerankerHandle = Handle<'reranker'>;
 
 export type IdListHandle = Handle<'id list'>;
 export type CutRuleHandle = Handle<'cut rule'>;
@@ -194,6 +195,23 @@ export interface NativeEncoderOptions {
   dimension: number;
   maxTokens?: number;
   pooling: 'none' | 'mean' | 'cls';
+  batchSize?: number;
+}
+
+/** How a pair is made to fit; the first when left out. */
+export type PairTruncation = 'longest-first' | 'document-first';
+/** Where onnxruntime runs a model. */
+export type Provider = 'cpu' | 'cuda' | 'coreml';
+
+export interface NativeRerankerOptions {
+  runtimePath: string;
+  modelPath: string;
+  tokenizer: TokenizerHandle;
+  outputName: string;
+  maxTokens?: number;
+  truncation?: PairTruncation;
+  /** Default `'cpu'`; all but `'auto'` are strict. */
+  provider?: Provider | 'auto';
   batchSize?: number;
 }
 
@@ -417,6 +435,27 @@ export interface Binding {
   encode(
     encoder: EncoderHandle,
     texts: readonly string[],
+    cancel?: CancelHandle | null,
+  ): Promise<Float32Array>;
+
+  /** The token ids of a pair, and the place where the document's part begins. */
+  tokenizePair(
+    tokenizer: TokenizerHandle,
+    query: string,
+    document: string,
+    options: { maxTokens: number; truncation?: PairTruncation },
+  ): { ids: Int32Array; documentAt: number };
+  rerankerOpen(options: NativeRerankerOptions): Promise<RerankerHandle>;
+  rerankerClose(reranker: RerankerHandle): void;
+  rerankerRuntime(reranker: RerankerHandle): string;
+  /** What was taken, and why. */
+  rerankerProvider(reranker: RerankerHandle): { provider: Provider; reason: string };
+  /** A logit per document; NaN where the budget (1 to 2^32 - 1 microseconds; none: no limit) ended before its run began. */
+  rerank(
+    reranker: RerankerHandle,
+    query: string,
+    documents: readonly string[],
+    budget?: number | null,
     cancel?: CancelHandle | null,
   ): Promise<Float32Array>;
 }

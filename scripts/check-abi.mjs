@@ -15,6 +15,9 @@ const notCalled = {
   finch_cancel_retain: 'handles are counted by shared_ptr in the addon',
   finch_tokenizer_retain: 'handles are counted by shared_ptr in the addon',
   finch_encoder_retain: 'handles are counted by shared_ptr in the addon',
+  finch_reranker_retain: 'handles are counted by shared_ptr in the addon',
+  finch_rerank:
+    'JavaScript scores through finch_rerank_submit, which never blocks a thread of its own',
   finch_encode:
     'JavaScript encodes through finch_encode_submit, which never blocks a thread of its own',
 };
@@ -33,6 +36,9 @@ const entries = {
   finch_cancel_release: [],
   finch_tokenizer_release: [],
   finch_encoder_release: ['encoderClose'],
+  finch_reranker_release: ['rerankerClose'],
+  finch_reranker_provider_reason: ['rerankerProvider'],
+  finch_rerank_submit: ['rerank'],
   finch_index_upsert: ['indexUpsert', 'indexUpsertSync'],
   finch_search: ['searchSync'],
   finch_search_submit: ['search'],
@@ -90,7 +96,10 @@ for (const [, name] of declared.matchAll(/^ {2}(\w+)\(/gm)) {
     faults.push(`${name}: in lib/native.ts, not exported by native/node`);
 }
 const codes = [...header.matchAll(/^\s*(FINCH_[A-Z_]+) = (\d+),?\s*$/gm)]
-  .filter(([, name, value]) => Number(value) >= 1 && !/^FINCH_(SEARCH|CUT|BANDIT|POOL)_/.test(name))
+  .filter(
+    ([, name, value]) =>
+      Number(value) >= 1 && !/^FINCH_(SEARCH|CUT|BANDIT|POOL|TRUNCATE|PROVIDER)_/.test(name),
+  )
   .map(([, name]) => name);
 const listed = [...read('lib/errors.ts').matchAll(/^ {2}'(FINCH_\w+)',$/gm)].map(
   (match) => match[1],

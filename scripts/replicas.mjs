@@ -17,6 +17,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { freePort } from './free-port.mjs';
 import { random } from './random.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -154,8 +155,9 @@ class Redis {
       process.exit(1);
     });
     this.ended = new Promise((resolve) => this.process.on('exit', resolve));
-    for (;;) {
-      if (await reachable(this.port)) return;
+    const { process: server } = this;
+    while (!(await reachable(this.port))) {
+      if (server.exitCode !== null) throw new Error(`redis-server ended with ${server.exitCode}`);
       await sleep(20);
     }
   }
@@ -174,15 +176,6 @@ function reachable(port) {
       resolve(true);
     });
     socket.on('error', () => resolve(false));
-  });
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
   });
 }
 

@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { aborted, throwIfAborted } from '../abort.js';
 import { aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
+import { HttpEndpoint, longestBackoff, numbersOf } from '../http-endpoint.js';
 import { checkEncodeArguments, type EncodeOptions, type Encoder } from './encoder.js';
-import { BadReply, excerpt, parseEmbeddings, readBody, retryAfter } from './http-response.js';
+import { parseEmbeddings } from './http-response.js';
 import { Lifetime } from './lifetime.js';
 
 export interface HttpEncoderOptions {
@@ -50,30 +50,14 @@ export interface HttpEncoderOptions {
   signal?: AbortSignal | undefined;
 }
 
-const longestBackoff = 8000;
-const retried = new Set([
-  408, 409, 425, 429, 500, 502, 503, 504, 507, 520, 521, 522, 523, 524, 529,
-]);
-
-/** Why a try failed, whether another may help, and how long the endpoint asks to wait. */
-interface Failure {
-  error: FinchError;
-  retry: boolean;
-  after?: number | undefined;
-}
-
 /** An encoder behind an OpenAI-compatible `/v1/embeddings` endpoint. */
 export class HttpEncoder implements Encoder {
   readonly model: string;
   readonly relevanceFloor: number | undefined;
   readonly #options: HttpEncoderOptions;
-  readonly #url: URL;
-  readonly #headers: Headers;
-  readonly #secrets: readonly string[];
+  readonly #endpoint: HttpEndpoint;
   readonly #limits: Limits;
   readonly #lifetime = new Lifetime('the encoder');
-  readonly #waiting: Array<() => void> = [];
-  #running = 0;
   #dimension: number | undefined;
 
   private constructor(options: HttpEncoderOptions) {
@@ -81,24 +65,19 @@ export class HttpEncoder implements Encoder {
     this.#options = { ...options };
     this.relevanceFloor = options.relevanceFloor;
     this.#limits = limitsOf(options);
-    this.#url = endpointOf(options.baseUrl);
-    const { model, apiKey, headers = {} } = options;
+    const { model, apiKey, headers, baseUrl } = options;
+    this.#endpoint = new HttpEndpoint({
+      what: 'embeddings',
+      baseUrl,
+      path: 'embeddings',
+      apiKey,
+      headers,
+      limits: this.#limits,
+    });
     if (typeof model !== 'string' || model === '') {
       throw new FinchError('FINCH_INVALID_ARGUMENT', 'model is missing; expected a model name');
     }
-    this.model = `${model}@${options.revision ?? this.#url.host}`;
-    this.#secrets = [apiKey ?? '', ...Object.values(headers)].filter((value) => value.length > 3);
-    try {
-      this.#headers = new Headers({ ...headers, 'content-type': 'application/json' });
-      if (apiKey !== undefined) this.#headers.set('authorization', `Bearer ${apiKey}`);
-    } catch {
-      // The cause would repeat the value, which may be a key.
-      throw new FinchError(
-        'FINCH_INVALID_ARGUMENT',
-        'apiKey or headers hold a character that HTTP headers cannot carry (a line break?)',
-      );
-    }
-    this.#headers.set('accept', 'application/json');
+    this.model = `${model}@${options.revision ?? this.#endpoint.host}`;
     this.#dimension = options.dimensions ?? options.dimension;
   }
 
@@ -202,183 +181,21 @@ export class HttpEncoder implements Encoder {
     stop: AbortSignal,
     deadline: number,
   ): Promise<Float32Array> {
-    await this.#takeTurn(stop);
-    try {
-      const { retries, backoffMs, deadlineMs } = this.#limits;
-      for (let attempt = 0; ; attempt++) {
-        if (stop.aborted) throw new FinchError('FINCH_ABORTED', 'the request was stopped');
-        const left = deadline - Date.now();
-        if (left <= 0) throw this.#error(`no answer within deadlineMs (${deadlineMs} ms)`);
-        const failure = await this.#try(texts, stop, left);
-        if (!('error' in failure)) return failure.rows;
-        if (stop.aborted || !failure.retry || attempt >= retries) {
-          throw attempt === 0 ? failure.error : afterTries(failure.error, attempt + 1);
-        }
-        // Full jitter: clients that failed together come back apart.
-        const backoff = Math.min(longestBackoff, backoffMs * 2 ** attempt);
-        const wait = failure.after ?? backoff * (0.5 + 0.5 * Math.random());
-        if (Date.now() + wait >= deadline) {
-          throw afterTries(
-            failure.error,
-            attempt + 1,
-            `; waiting ${Math.round(wait)} ms more would pass deadlineMs (${deadlineMs} ms)`,
-          );
-        }
-        await sleep(wait, undefined, { signal: stop }).catch(() => undefined);
-      }
-    } finally {
-      this.#endTurn();
-    }
-  }
-
-  async #takeTurn(stop: AbortSignal): Promise<void> {
-    if (this.#running < this.#limits.maxConcurrency) {
-      this.#running++;
-      return;
-    }
-    // Whoever ends a turn hands it on, so `running` does not change in between.
-    await new Promise<void>((resolve, reject) => {
-      const take = () => {
-        stop.removeEventListener('abort', leave);
-        resolve();
-      };
-      const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(take), 1);
-        reject(new FinchError('FINCH_ABORTED', 'the request was stopped'));
-      };
-      this.#waiting.push(take);
-      if (stop.aborted) leave();
-      else stop.addEventListener('abort', leave, { once: true });
-    });
-  }
-
-  #endTurn(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#running--;
-    else next();
-  }
-
-  async #try(
-    texts: readonly string[],
-    stop: AbortSignal,
-    left: number,
-  ): Promise<{ rows: Float32Array } | Failure> {
-    const { timeoutMs, maxResponseBytes } = this.#limits;
-    const time = Math.min(timeoutMs, left);
-    const controller = new AbortController();
-    const onStop = () => controller.abort();
-    stop.addEventListener('abort', onStop, { once: true });
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      controller.abort();
-    }, time);
-    let response: Response | undefined;
-    try {
-      const { model, dimensions, encodingFormat } = this.#options;
-      response = await fetch(this.#url, {
-        method: 'POST',
-        headers: this.#headers,
-        // A redirect would carry the headers, keys among them, to a host that nobody named.
-        redirect: 'manual',
-        signal: controller.signal,
-        body: JSON.stringify({
-          model,
-          input: texts,
-          ...(dimensions === undefined ? {} : { dimensions }),
-          ...(encodingFormat === undefined ? {} : { encoding_format: encodingFormat }),
-        }),
-      });
-      if (!response.ok) return await this.#refusal(response);
-      const { text, whole } = await readBody(response, maxResponseBytes);
-      if (!whole) {
-        const error = this.#error(
-          `the reply is longer than maxResponseBytes (${maxResponseBytes})`,
-          'FINCH_CORRUPT',
-        );
-        return { error, retry: false };
-      }
-      const { rows, dimension } = parseEmbeddings(
-        text,
-        texts.length,
-        this.#dimension,
-        this.#secrets,
-      );
-      this.#dimension ??= dimension;
-      return { rows };
-    } catch (cause) {
-      if (cause instanceof BadReply) {
-        return {
-          error: this.#error(cause.error.message, cause.error.code, cause.error.cause),
-          retry: cause.retry,
-        };
-      }
-      if (stop.aborted) {
-        return { error: new FinchError('FINCH_ABORTED', 'the request was stopped'), retry: false };
-      }
-      if (timedOut) {
-        const part = response === undefined ? 'no answer' : 'the reply was not complete';
-        return { error: this.#error(`${part} within ${time} ms`), retry: true };
-      }
-      if (response !== undefined) {
-        const error = this.#error(
-          `the reply broke off (${reasonOf(cause)})`,
-          'FINCH_CORRUPT',
-          cause,
-        );
-        return { error, retry: true };
-      }
-      return {
-        error: this.#error(`no connection (${reasonOf(cause)})`, 'FINCH_IO', cause),
-        retry: true,
-      };
-    } finally {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', onStop);
-    }
-  }
-
-  async #refusal(response: Response): Promise<Failure> {
-    const { status } = response;
-    const location = response.headers.get('location');
-    if (status >= 300 && status < 400 && location !== null) {
-      await response.body?.cancel();
-      const error = this.#error(
-        `status ${status}, a redirect to ${excerpt(location, this.#secrets)}; set baseUrl to the final address`,
-      );
-      return { error, retry: false };
-    }
-    const { text } = await readBody(response, 4096);
-    const advice =
-      status === 401 || status === 403
-        ? '. Check apiKey'
-        : status === 404
-          ? '. Check baseUrl and model'
-          : '';
-    const body = excerpt(text, this.#secrets);
-    return {
-      error: this.#error(`status ${status}${body === '' ? '' : `: ${body}`}${advice}`),
-      retry: retried.has(status),
-      after: retryAfter(response.headers.get('retry-after'), Date.now()),
+    const { model, dimensions, encodingFormat } = this.#options;
+    const body = {
+      model,
+      input: texts,
+      ...(dimensions === undefined ? {} : { dimensions }),
+      ...(encodingFormat === undefined ? {} : { encoding_format: encodingFormat }),
     };
+    const parse = (text: string) => {
+      const { secrets } = this.#endpoint;
+      const { rows, dimension } = parseEmbeddings(text, texts.length, this.#dimension, secrets);
+      this.#dimension ??= dimension;
+      return rows;
+    };
+    return this.#endpoint.post(body, parse, stop, deadline);
   }
-
-  #error(message: string, code: FinchError['code'] = 'FINCH_IO', cause?: unknown): FinchError {
-    // The query string may hold a key: only the path is shown.
-    const place = `${this.#url.origin}${this.#url.pathname}`;
-    return new FinchError(code, `embeddings from ${place}: ${message}`, { cause });
-  }
-}
-
-function afterTries(error: FinchError, tries: number, more = ''): FinchError {
-  const note = `${more} (${tries} ${tries === 1 ? 'try' : 'tries'})`;
-  return new FinchError(error.code, `${error.message}${note}`, { cause: error.cause });
-}
-
-function reasonOf(error: unknown): string {
-  const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
-  const inner = cause?.code ?? cause?.message;
-  return typeof inner === 'string' ? inner : error instanceof Error ? error.message : String(error);
 }
 
 const anOptions = fields({
@@ -394,48 +211,6 @@ const anOptions = fields({
 
 function checkOptions(options: HttpEncoderOptions): void {
   anOptions(options, 'options');
-  const { apiKey, headers } = options as { apiKey?: unknown; headers?: unknown };
-  const isTable = typeof headers === 'object' && headers !== null;
-  const areStrings = isTable && Object.values(headers).every((value) => typeof value === 'string');
-  if (
-    (apiKey !== undefined && typeof apiKey !== 'string') ||
-    (headers !== undefined && !areStrings)
-  ) {
-    // What they hold may be a secret: it is not repeated.
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      'apiKey or headers are of another type; expected a string, and an object of strings',
-    );
-  }
-}
-
-function endpointOf(baseUrl: string): URL {
-  let url: URL;
-  try {
-    url = new URL(baseUrl);
-  } catch {
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      'baseUrl is not a URL; expected one such as https://host/v1',
-    );
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      `baseUrl begins with ${url.protocol}; expected http: or https:`,
-    );
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new FinchError(
-      'FINCH_INVALID_ARGUMENT',
-      'baseUrl holds a user name or password; give them by apiKey or headers',
-    );
-  }
-  const path = url.pathname.replace(/\/+$/, '');
-  if (path === '') url.pathname = '/v1/embeddings';
-  else url.pathname = path.endsWith('/embeddings') ? path : `${path}/embeddings`;
-  url.hash = '';
-  return url;
 }
 
 const limits = {
@@ -450,21 +225,10 @@ const limits = {
   maxResponseBytes: { fallback: 64 * 1024 * 1024, least: 1, most: Number.MAX_SAFE_INTEGER },
 } as const;
 
-type Limits = { -readonly [Name in keyof typeof limits]: number };
+type Limits = Record<keyof typeof limits, number>;
 
 function limitsOf(options: HttpEncoderOptions): Limits {
-  const taken = {} as Limits;
-  for (const name of Object.keys(limits) as Array<keyof Limits>) {
-    const { fallback, least, most } = limits[name];
-    const value = options[name] ?? fallback;
-    if (!Number.isInteger(value) || value < least || value > most) {
-      throw new FinchError(
-        'FINCH_INVALID_ARGUMENT',
-        `${name} is ${kindOf(value)}; expected a whole number from ${least} to ${most}`,
-      );
-    }
-    taken[name] = value;
-  }
+  const taken = numbersOf(limits, options);
   const { dimension, dimensions } = options;
   for (const [name, value] of [
     ['dimension', dimension] as const,

@@ -1,56 +1,5 @@
 import { FinchError } from '../errors.js';
-
-/** A reply that came whole and was well-formed HTTP, but cannot be used; asking again may help (`retry`). */
-export class BadReply extends Error {
-  readonly retry: boolean;
-  readonly error: FinchError;
-
-  constructor(error: FinchError, retry: boolean) {
-    super(error.message);
-    this.error = error;
-    this.retry = retry;
-  }
-}
-
-/** Reads a body as UTF-8, no further than `maxBytes`. */
-export async function readBody(
-  response: Response,
-  maxBytes: number,
-): Promise<{ text: string; whole: boolean }> {
-  if (response.body === null) return { text: '', whole: true };
-  const reader = response.body.getReader();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return { text: Buffer.concat(chunks).toString('utf8'), whole: true };
-    chunks.push(value);
-    size += value.byteLength;
-    if (size > maxBytes) {
-      await reader.cancel().catch(() => undefined);
-      return { text: Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8'), whole: false };
-    }
-  }
-}
-
-/** A body made fit for an error message: one line, at most 200 characters, without the secrets. */
-export function excerpt(body: string, secrets: readonly string[]): string {
-  let text = body;
-  for (const secret of secrets) {
-    if (secret.length > 0) text = text.replaceAll(secret, '***');
-  }
-  text = text.replace(/\s+/g, ' ').trim();
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
-}
-
-/** `Retry-After` in milliseconds from `now`: seconds or an HTTP date; undefined when absent or neither. */
-export function retryAfter(value: string | null, now: number): number | undefined {
-  if (value === null) return undefined;
-  const text = value.trim();
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
+import { BadReply, excerpt } from '../http-endpoint.js';
 
 function fromBase64(text: string, where: string): Float32Array {
   const bytes = Buffer.from(text, 'base64');

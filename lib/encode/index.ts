@@ -10,7 +10,9 @@ export {
   type ModelFolder,
   type ModelFolderOptions,
   type ModelManifest,
+  type RerankerManifest,
   readModelFolder,
+  readRerankerFolder,
   type WordPieceManifest,
 } from './model-folder.js';
 export {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { throwIfAborted } from '../abort.js';
 import { anObject } from '../check.js';
 import { FinchError } from '../errors.js';
+import type { PairTruncation } from '../native.js';
 
 /** The manifest's format that this release reads and `training/` writes. */
 export const manifestFormat = 1;
@@ -25,19 +26,11 @@ export interface WordPieceManifest {
   continuationPrefix: string;
 }
 
-/** `manifest.json` of a model folder. */
-export interface ModelManifest {
+/** What every `manifest.json` says. */
+interface AnyManifest {
   format: typeof manifestFormat;
   name: string;
   revision: string;
-  task: 'encoder';
-  /** Length of a vector, 1 to 65,536. */
-  dimension: number;
-  /** Longest input in tokens, start and end included; at least 3. */
-  maxTokens: number;
-  pooling: 'mean' | 'none' | 'cls';
-  /** Whether vectors are meant to be compared by direction; Toolfinch normalises in either case. */
-  normalize: boolean;
   tokenizer: WordPieceManifest;
   model: {
     file: string;
@@ -49,6 +42,18 @@ export interface ModelManifest {
   /** Every file of the folder that is needed, with its size in bytes and SHA-256 in hex. */
   files: Record<string, { sha256: string; bytes: number }>;
   license: string;
+}
+
+/** `manifest.json` of an encoder's folder. */
+export interface ModelManifest extends AnyManifest {
+  task: 'encoder';
+  /** Length of a vector, 1 to 65,536. */
+  dimension: number;
+  /** Longest input in tokens, start and end included; at least 3. */
+  maxTokens: number;
+  pooling: 'mean' | 'none' | 'cls';
+  /** Whether vectors are meant to be compared by direction; Toolfinch normalises in either case. */
+  normalize: boolean;
   /** Put before a text of kind `'query'`. */
   queryPrefix?: string;
   /** Put before a text of kind `'tool'`. */
@@ -57,11 +62,22 @@ export interface ModelManifest {
   relevanceFloor?: number;
 }
 
+/** `manifest.json` of a reranker's folder: a cross-encoder with one logit a pair. */
+export interface RerankerManifest extends AnyManifest {
+  task: 'reranker';
+  /** Longest pair in tokens, start and both ends included; at least 5. */
+  maxTokens: number;
+  /** How the model was trained to read pairs that are too long; `'longest-first'` when left out. */
+  truncation?: PairTruncation;
+  /** The probability below which the best match is usually none, as measured for this model; 0 to 1. */
+  relevanceFloor?: number;
+}
+
 /** A model folder that passed its checks. */
-export interface ModelFolder {
+export interface ModelFolder<Manifest = ModelManifest> {
   /** Absolute. */
   readonly path: string;
-  readonly manifest: ModelManifest;
+  readonly manifest: Manifest;
   /** Absolute path of one of the manifest's files. */
   file(name: string): string;
 }
@@ -81,12 +97,12 @@ const kindNames: Record<Kind, string> = {
   strings: 'a non-empty array of strings',
 };
 
+type Task = 'encoder' | 'reranker';
+
 const fields: ReadonlyArray<readonly [string, Kind]> = [
   ['name', 'string'],
   ['revision', 'string'],
-  ['dimension', 'count'],
   ['maxTokens', 'count'],
-  ['normalize', 'boolean'],
   ['license', 'string'],
   ['tokenizer.vocab', 'string'],
   ['tokenizer.lowercase', 'boolean'],
@@ -104,11 +120,19 @@ const fields: ReadonlyArray<readonly [string, Kind]> = [
   ['model.batchInvariant', 'boolean'],
 ];
 
+const encoderFields: ReadonlyArray<readonly [string, Kind]> = [
+  ['dimension', 'count'],
+  ['normalize', 'boolean'],
+];
+
 const choices: ReadonlyArray<readonly [string, readonly string[]]> = [
-  ['task', ['encoder']],
-  ['pooling', ['mean', 'none', 'cls']],
   ['tokenizer.type', ['wordpiece']],
 ];
+
+/** The shortest input of each task: its special tokens, and one of each text. */
+const leastTokens: Readonly<Record<Task, number>> = { encoder: 3, reranker: 5 };
+/** What a relevance floor of each task is: a cosine, or a probability. */
+const leastFloor: Readonly<Record<Task, number>> = { encoder: -1, reranker: 0 };
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -145,7 +169,7 @@ function staysInside(name: string): boolean {
 }
 
 /** Everything wrong with a manifest's fields, in words; empty when it is good. */
-function faultsOf(manifest: unknown): string[] {
+function faultsOf(manifest: unknown, task: Task): string[] {
   const faults: string[] = [];
   const missing = (name: string, expected: string) => {
     const value = at(manifest, name);
@@ -155,30 +179,41 @@ function faultsOf(manifest: unknown): string[] {
         : `${name} is ${JSON.stringify(value)?.slice(0, 60)}, expected ${expected}`,
     );
   };
-  for (const [name, allowed] of choices) {
+  const isEncoder = task === 'encoder';
+  const chosen: typeof choices = [
+    ['task', [task]],
+    ...(isEncoder ? ([['pooling', ['mean', 'none', 'cls']]] as const) : []),
+    ...choices,
+  ];
+  for (const [name, allowed] of chosen) {
     const value = at(manifest, name);
     if (typeof value !== 'string' || !allowed.includes(value)) {
       missing(name, allowed.map((choice) => JSON.stringify(choice)).join(' or '));
     }
   }
-  for (const [name, kind] of fields) {
+  for (const [name, kind] of isEncoder ? [...fields, ...encoderFields] : fields) {
     if (!fits(at(manifest, name), kind)) missing(name, kindNames[kind]);
   }
-  for (const name of ['queryPrefix', 'toolPrefix']) {
+  const truncation = at(manifest, 'truncation');
+  if (!isEncoder && truncation !== undefined && !isTruncation(truncation)) {
+    missing('truncation', '"longest-first" or "document-first", or left out');
+  }
+  for (const name of isEncoder ? ['queryPrefix', 'toolPrefix'] : []) {
     const value = at(manifest, name);
     if (value !== undefined && typeof value !== 'string') missing(name, 'a string, or left out');
   }
   const floor = at(manifest, 'relevanceFloor');
-  if (floor !== undefined && !(typeof floor === 'number' && Math.abs(floor) <= 1)) {
-    missing('relevanceFloor', 'a number from -1 to 1, or left out');
+  const lowest = leastFloor[task];
+  if (floor !== undefined && !(typeof floor === 'number' && floor >= lowest && floor <= 1)) {
+    missing('relevanceFloor', `a number from ${lowest} to 1, or left out`);
   }
   const dimension = at(manifest, 'dimension');
-  if (fits(dimension, 'count') && (dimension as number) > 65536) {
+  if (isEncoder && fits(dimension, 'count') && (dimension as number) > 65536) {
     faults.push(`dimension is ${String(dimension)}, expected at most 65536`);
   }
   const maxTokens = at(manifest, 'maxTokens');
-  if (fits(maxTokens, 'count') && (maxTokens as number) < 3) {
-    faults.push(`maxTokens is ${String(maxTokens)}, expected at least 3`);
+  if (fits(maxTokens, 'count') && (maxTokens as number) < leastTokens[task]) {
+    faults.push(`maxTokens is ${String(maxTokens)}, expected at least ${leastTokens[task]}`);
   }
 
   const files = at(manifest, 'files');
@@ -219,8 +254,12 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+function isTruncation(value: unknown): value is PairTruncation {
+  return value === 'longest-first' || value === 'document-first';
+}
+
 /**
- * Reads and checks a model folder: `manifest.json` and every file it lists. All that is wrong is told in one error.
+ * Reads and checks an encoder's folder: `manifest.json` and every file it lists. All that is wrong is told in one error.
  *
  * @throws FinchError FINCH_INVALID_ARGUMENT (not a path), FINCH_IO (no folder, no manifest, files missing), FINCH_VERSION (another format), FINCH_CORRUPT
  *   (not JSON, fields missing or wrong, size or checksum differs), FINCH_ABORTED.
@@ -229,6 +268,22 @@ export async function readModelFolder(
   folder: string,
   options: ModelFolderOptions = {},
 ): Promise<ModelFolder> {
+  return readFolder<ModelManifest>(folder, options, 'encoder');
+}
+
+/** The same for a reranker's folder; throws as {@link readModelFolder}. */
+export async function readRerankerFolder(
+  folder: string,
+  options: ModelFolderOptions = {},
+): Promise<ModelFolder<RerankerManifest>> {
+  return readFolder<RerankerManifest>(folder, options, 'reranker');
+}
+
+async function readFolder<Manifest>(
+  folder: string,
+  options: ModelFolderOptions,
+  task: Task,
+): Promise<ModelFolder<Manifest>> {
   anObject(options, 'options');
   const { verify = true, signal } = options;
   throwIfAborted(signal);
@@ -268,7 +323,7 @@ export async function readModelFolder(
         'Use a model exported for it, or another release of toolfinch',
     );
   }
-  const faults = faultsOf(manifest);
+  const faults = faultsOf(manifest, task);
   if (format === undefined) faults.unshift(`format is missing (${manifestFormat})`);
 
   // Files are looked at even when fields are wrong, so that one error tells all.
@@ -302,7 +357,7 @@ export async function readModelFolder(
   }
   return {
     path: root,
-    manifest: manifest as ModelManifest,
+    manifest: manifest as Manifest,
     file(name: string): string {
       return path.join(root, name);
     },

@@ -26,16 +26,21 @@ const threadLooks = 5;
 export function processStart(pid: number): string | undefined {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return `${boot}/${startTick(`/proc/${pid}/stat`)}`;
+    return `${boot}/${readStat(`/proc/${pid}/stat`).start}`;
   } catch {
     return undefined;
   }
 }
 
-function startTick(file: string): string {
+// The kernel's PF_EXITING: set before those who wait for a thread's end are told, and while it is still listed.
+const exiting = 4;
+
+/** The start tick of a process or thread, and whether it is ending and runs nothing of its own any more. */
+function readStat(file: string): { start: string; ending: boolean } {
   const line = readFileSync(file, 'utf8');
-  // Field 22, counted after the name, which is in brackets and may hold anything.
-  return String(line.slice(line.lastIndexOf(')') + 2).split(' ')[19]);
+  // From field 3 on: they follow the name, which is in brackets and may hold anything. 9 are flags, 22 is the start.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return { start: String(fields[19]), ending: (Number(fields[6]) & exiting) !== 0 };
 }
 
 /** The calling thread, as Linux's thread id and start tick; undefined elsewhere. */
@@ -45,7 +50,7 @@ export function thisThread(): string | undefined {
     const [pid, , id] = readlinkSync('/proc/thread-self').split('/');
     // A /proc of another process namespace tells of others.
     if (pid !== String(process.pid)) return undefined;
-    return `${id}/${startTick(`/proc/self/task/${id}/stat`)}`;
+    return `${id}/${readStat(`/proc/self/task/${id}/stat`).start}`;
   } catch {
     return undefined;
   }
@@ -60,7 +65,8 @@ function isThreadGone({ pid, start, thread }: Holder): boolean {
   // A process whose threads cannot be seen must not look as if it had none.
   if (match === null || start === undefined || processStart(pid) !== start) return false;
   try {
-    return startTick(`/proc/${pid}/task/${match[1]}/stat`) !== match[2];
+    const found = readStat(`/proc/${pid}/task/${match[1]}/stat`);
+    return found.ending || found.start !== match[2];
   } catch (error) {
     return codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH';
   }

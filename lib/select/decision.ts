@@ -1,4 +1,6 @@
 import type { Tool } from '../catalog/tool.js';
+import type { FinchErrorCode } from '../errors.js';
+import type { RerankScoreKind } from '../rerank/reranker.js';
 import type { CutRuleName } from '../truncate/cut-rule.js';
 import type { Cut } from '../truncate/dynamic-cut.js';
 
@@ -35,16 +37,44 @@ export type CandidateFate =
   /** Nothing was relevant enough, so nothing was chosen. */
   | 'abstained';
 
+/** What the reranker did. */
+export interface RerankRecord {
+  /** Its `name@revision`. */
+  readonly model: string;
+  /** What `score` is below. */
+  readonly scoreKind: RerankScoreKind;
+  /** `done`: all were scored. `partial`: the budget was over before. `failed`: the retrieval's order stands. */
+  readonly outcome: 'done' | 'partial' | 'failed';
+  /** How many tools it was given. */
+  readonly sent: number;
+  /** How many of them it scored. */
+  readonly scored: number;
+  /** All that it was given, in its order: scored ones best first, then the others as retrieved. */
+  readonly order: ReadonlyArray<{
+    readonly id: string;
+    /** 0-based place the retrieval gave it. */
+    readonly retrievalRank: number;
+    /** As the model gave it; absent when it was not scored. */
+    readonly score?: number;
+    /** In [0, 1]; absent when it was not scored. */
+    readonly probability?: number;
+  }>;
+  /** Why it failed. */
+  readonly error?: { readonly code: FinchErrorCode; readonly message: string };
+}
+
 /** A tool that was considered, with the score each stage gave it. */
 export interface Candidate {
   readonly id: string;
   readonly fate: CandidateFate;
   /** The final score: semantic, reliability and prior fused. Candidates are in its order, unhealthy ones last. */
   readonly score: number;
-  /** The retrieval's score. */
+  /** What was fused as semantic: the retrieval's score, or, after a reranker, its probability. */
   readonly semantic: number;
-  /** 0-based place the retrieval gave it. */
+  /** 0-based place by it. */
   readonly semanticRank: number;
+  /** The retrieval's score, when a reranker gave `semantic`. */
+  readonly retrieval?: number;
   /** Cosine, when a dense stage ran. */
   readonly dense?: number;
   /** BM25, when a lexical stage ran. */
@@ -124,9 +154,13 @@ export interface Decision {
     readonly indexed: number;
     readonly eligible: number;
     readonly retrieved: number;
+    /** Scored by the reranker; absent without one. */
+    readonly reranked?: number;
     readonly pinned: number;
     readonly returned: number;
   };
+  /** What the reranker did; absent when none ran. */
+  readonly rerank?: RerankRecord;
   /** Pinned ids that are not in the index or not allowed. */
   readonly pinnedMissing?: readonly string[];
   /** Milliseconds per stage, and in all. */

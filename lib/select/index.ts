@@ -5,6 +5,7 @@ export type {
   Decision,
   NoneReason,
   ReliabilityRecord,
+  RerankRecord,
   SelectedTool,
 } from './decision.js';
 export {
@@ -15,6 +16,7 @@ export {
   labelsFromOutcomes,
 } from './labelled-lists.js';
 export { defaultWeights, type FusionWeights } from './rank-rule.js';
+export type { RerankSettings } from './rerank-stage.js';
 export {
   type Query,
   type SelectOptions,

@@ -1,11 +1,20 @@
+import { indexText } from '../catalog/index-text.js';
 import { aFunction, aList, aSignal, aString, fields, optional, refuse } from '../check.js';
 import { encodeChecked } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
-import { type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
+import type { Reranker } from '../rerank/reranker.js';
+import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
 import type { Pipeline } from '../truncate/calibration.js';
 import type { LabelledList } from '../truncate/ranked-list.js';
 import type { Decision } from './decision.js';
+import {
+  checkedReranker,
+  checkRerank,
+  type RerankSettings,
+  rerankCandidates,
+  retrievalDepth,
+} from './rerank-stage.js';
 
 /** A query and the tools that are right for it. */
 export interface LabelledText {
@@ -19,6 +28,10 @@ export interface LabelledListOptions {
   method?: RetrieveMethod | undefined;
   /** Candidates in a list; default 50. */
   shortlist?: number | undefined;
+  /** The Selector's, if it has one: the scores are then its. */
+  reranker?: Reranker | undefined;
+  /** As the Selector's `rerank`. */
+  rerank?: RerankSettings | undefined;
   onProgress?: ((progress: { readonly done: number; readonly total: number }) => void) | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -33,7 +46,7 @@ const batch = 64;
  * would see it, and where its gold tools stand in it.
  *
  * @throws FinchError FINCH_INVALID_ARGUMENT, FINCH_UNKNOWN_ID (a gold tool is not in the index), FINCH_ABORTED, and what the
- * encoder throws
+ * encoder and the reranker throw
  */
 export async function labelledLists(
   index: ToolIndex,
@@ -43,7 +56,10 @@ export async function labelledLists(
   if (typeof index?.snapshot !== 'function') refuse(index, 'index', 'a ToolIndex');
   someTexts(queries, 'queries');
   someOptions(options, 'options');
-  const { method = 'hybrid', shortlist = 50, onProgress, signal } = options;
+  const { method = 'hybrid', shortlist = 50, rerank, onProgress, signal } = options;
+  const reranker = checkedReranker(options.reranker);
+  checkRerank(rerank);
+  const n = retrievalDepth(shortlist, reranker, rerank);
   const golds = queries.map(({ gold }, i) => goldOf(gold, i, index));
   const lists: LabelledList[] = [];
   const snapshot = index.snapshot();
@@ -54,17 +70,16 @@ export async function labelledLists(
       const d = index.encoder.dimension;
       for (const [i, text] of texts.entries()) {
         const vector = vectors.slice(i * d, (i + 1) * d);
-        const found = await retrieve(
-          index,
-          snapshot,
-          { text, vector },
-          { n: shortlist, method, signal },
-        );
+        const found = await retrieve(index, snapshot, { text, vector }, { n, method, signal });
+        const ranked =
+          reranker === undefined
+            ? found.map((hit) => ({ hit, semantic: hit.score }))
+            : await reranked(index, reranker, text, found, { ...rerank, shortlist, signal });
         const gold = golds[at + i] as ReadonlySet<string>;
         lists.push({
-          scores: Float32Array.from(found, ({ score }) => score),
-          embeddings: snapshot.vectors(Float64Array.from(found, ({ key }) => key)),
-          relevant: found.flatMap(({ id }, position) => (gold.has(id) ? [position] : [])),
+          scores: Float32Array.from(ranked, ({ semantic }) => semantic),
+          embeddings: snapshot.vectors(Float64Array.from(ranked, ({ hit }) => hit.key)),
+          relevant: ranked.flatMap(({ hit }, position) => (gold.has(hit.id) ? [position] : [])),
           gold: gold.size,
         });
         onProgress?.({ done: lists.length, total: queries.length });
@@ -73,7 +88,33 @@ export async function labelledLists(
   } finally {
     snapshot.close();
   }
-  return { lists, pipeline: { encoder: index.encoder.model, method, shortlist } };
+  return {
+    lists,
+    pipeline: {
+      encoder: index.encoder.model,
+      method,
+      shortlist,
+      ...(reranker === undefined ? {} : { reranker: reranker.model }),
+    },
+  };
+}
+
+/** The shortlist after the reranker; a list that it did not score whole would calibrate for another pipeline. */
+async function reranked(
+  index: ToolIndex,
+  reranker: Reranker,
+  text: string,
+  found: readonly Retrieved[],
+  settings: Parameters<typeof rerankCandidates>[4],
+) {
+  const textOf = ({ id }: Retrieved) => indexText(index.tool(id), index.indexText);
+  const { shortlist, record } = await rerankCandidates(reranker, text, found, textOf, settings);
+  if (found.length === 0 || record.outcome === 'done') return shortlist;
+  throw new FinchError(
+    record.error?.code ?? 'FINCH_ABORTED',
+    record.error?.message ??
+      `the reranker scored ${record.scored} of ${record.sent} candidates of '${text}' in time; give it a larger budgetMs`,
+  );
 }
 
 /** How a chosen tool did. */

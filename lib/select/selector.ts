@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { throwIfAborted } from '../abort.js';
+import { indexText } from '../catalog/index-text.js';
 import { anObject } from '../check.js';
 import { shown } from '../describe-value.js';
 import { encodeChecked } from '../encode/encoder.js';
@@ -10,22 +11,26 @@ import { checkedClock } from '../reliability/check-feedback.js';
 import { MonotoneClock } from '../reliability/clock.js';
 import type { Feedback } from '../reliability/feedback.js';
 import type { Outcome, ReportResult } from '../reliability/feedback-store.js';
+import type { Reranker } from '../rerank/reranker.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
 import { type AllowSet, idList, type Snapshot } from '../retrieve/vector-index.js';
-import { meanOfBest } from '../truncate/abstention.js';
 import { type Budget, checkBudget, withinBudget } from '../truncate/budget.js';
 import { type AbstentionCalibration, checkAbstention } from '../truncate/calibration.js';
 import { type CutRule, checkCutRule } from '../truncate/cut-rule.js';
 import type { Candidate, CandidateFate, Decision, NoneReason, SelectedTool } from './decision.js';
-import {
-  type AppliedCut,
-  checkCalibrated,
-  cutRanked,
-  rankedAnswerability,
-  shortlistFor,
-} from './list-cut.js';
+import { type Judged, judge } from './judge.js';
+import { type AppliedCut, checkCalibrated, shortlistFor } from './list-cut.js';
 import { type FusionWeights, rankRule, unhealthyBelow } from './rank-rule.js';
+import {
+  checkedReranker,
+  checkRerank,
+  type RerankedRequest,
+  type RerankSettings,
+  rerankCandidates,
+  retrievalDepth,
+} from './rerank-stage.js';
+import { StageClock } from './stage-clock.js';
 import { type QueryText, queryText, type TaskState } from './task-state.js';
 import { visibleTools } from './visible-tools.js';
 
@@ -35,14 +40,16 @@ export interface SelectSettings extends Budget {
   method?: RetrieveMethod;
   /** Candidates that are retrieved, fused and cut; default 10, for a calibrated cut what it was calibrated on. */
   shortlist?: number;
+  /** What the Selector's reranker is asked for; `false` leaves it out. */
+  rerank?: RerankSettings | false;
   /** Default `{ rule: 'dynamic' }`: MagicSelector's dynamic top-k. */
   cut?: CutRule;
   weights?: FusionWeights;
   /** Add the bandit's exploration bonus; default true. `false`: the same state always gives the same list. */
   explore?: boolean;
   /**
-   * Choose nothing when the best candidate's retrieval score is below this. Default: the encoder's calibrated `relevanceFloor`, if it has one and `abstain` is not set;
-   * `-Infinity` never abstains.
+   * Choose nothing when the best candidate's retrieval score is below this. Default: the reranker's calibrated `relevanceFloor` on its
+   * probabilities, if it has one and ran; else the encoder's, if it has one; with `abstain`, none. `-Infinity` never abstains.
    */
   relevanceFloor?: number;
   /** Choose nothing when the candidates look like those of an unanswerable query, see `calibrateAbstention`. Default: do not ask. */
@@ -67,6 +74,8 @@ export interface SelectorOptions extends SelectSettings {
   index: ToolIndex;
   /** Where outcomes are kept; without it nothing is learnt and `report` is FINCH_INVALID_ARGUMENT. */
   feedback?: Feedback;
+  /** Reads the query and each candidate together, between retrieval and fusion. The caller closes it. */
+  reranker?: Reranker;
   /** Unix milliseconds, finite; default the feedback store's clock, without a store `Date.now`. It may step back. */
   now?: () => number;
 }
@@ -77,18 +86,19 @@ const traced = tracingChannel('toolfinch:select');
 const reported = channel('toolfinch:report');
 
 /**
- * From a task to the few tools that fit it: encode → retrieve → fuse with reliability → cut, and the loop back through
+ * From a task to the few tools that fit it: encode → retrieve → rerank → fuse with reliability → cut, and the loop back through
  * {@link report}. It wires the stages; each can be used alone.
  */
 export class Selector {
   readonly index: ToolIndex;
   readonly feedback: Feedback | undefined;
+  readonly reranker: Reranker | undefined;
   readonly #settings: SelectSettings;
   readonly #clock: { now(): number };
 
   constructor(options: SelectorOptions) {
     anObject(options, 'options');
-    const { index, feedback, now, ...settings } = options;
+    const { index, feedback, reranker, now, ...settings } = options;
     if (typeof index?.snapshot !== 'function') {
       throw invalid('index', index, 'a ToolIndex, made by ToolIndex.build or ToolIndex.open');
     }
@@ -106,6 +116,7 @@ export class Selector {
       );
     }
     checkSettings(settings);
+    this.reranker = checkedReranker(reranker);
     this.index = index;
     this.feedback = feedback;
     this.#settings = settings;
@@ -149,12 +160,12 @@ export class Selector {
     return result;
   }
 
-  #checkPipeline({ cut, abstain, shortlist, method = 'hybrid' }: SelectSettings): void {
-    const { model } = this.index.encoder;
+  #checkPipeline({ cut, abstain, shortlist, rerank, method = 'hybrid' }: SelectSettings): void {
     checkCalibrated(cut, abstain, {
-      encoder: model,
+      encoder: this.index.encoder.model,
       method,
       shortlist: shortlistFor(cut, shortlist),
+      reranker: rerank === false ? undefined : this.reranker?.model,
     });
   }
 
@@ -201,9 +212,11 @@ export class Selector {
       : undefined;
     const rule = () => rankRule(settings, this.#clock.now());
     const bandit = this.feedback?.bandit.handle ?? null;
-    const n = shortlistFor(settings.cut, settings.shortlist);
+    const shortlist = shortlistFor(settings.cut, settings.shortlist);
+    const reranker = settings.rerank === false ? undefined : this.reranker;
+    const n = retrievalDepth(shortlist, reranker, settings.rerank);
 
-    if (method === 'dense' && vector !== undefined) {
+    if (method === 'dense' && vector !== undefined && reranker === undefined) {
       // Nothing is wanted between retrieving and ranking: one native call does both, to the same bits.
       const ranked = await clock.time('select:dense', () =>
         snapshot.select(bandit, vector, { k: n, allow, signal }, rule()),
@@ -217,21 +230,44 @@ export class Selector {
     const found = await clock.time(`retrieve:${method}`, () =>
       retrieve(this.index, snapshot, { text: query.words, vector }, { n, method, allow, signal }),
     );
+    let retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
+    let chosen = retrieved.map((hit) => ({ hit, semantic: hit.score }));
+    let reranked: RerankedRequest | undefined;
+    if (reranker !== undefined && retrieved.length > 0) {
+      const result = await clock.time('rerank', () =>
+        rerankCandidates(reranker, text, retrieved, ({ id }) => this.#textOf(id), {
+          ...settings.rerank,
+          shortlist,
+          signal,
+        }),
+      );
+      reranked = {
+        record: result.record,
+        retrieved: retrieved.length,
+        floor: reranker.relevanceFloor,
+      };
+      chosen = result.shortlist.filter(({ hit }) => this.index.get(hit.id) !== undefined);
+      retrieved = retrieved.filter(({ id }) => this.index.get(id) !== undefined);
+    }
     // From here on nothing is awaited: a tool removed meanwhile is gone now, and none can go before the list is made.
-    const retrieved = found.filter(({ id }) => this.index.get(id) !== undefined);
-    if (retrieved.length === 0) return this.#none('no-match', base, vector);
+    if (chosen.length === 0) return this.#none('no-match', { ...base, reranked }, vector);
 
     const ranked = clock.timeSync('rank', () =>
       snapshot.rank(
         bandit,
-        Float64Array.from(retrieved, ({ key }) => key),
-        Float32Array.from(retrieved, ({ score }) => score),
+        Float64Array.from(chosen, ({ hit }) => hit.key),
+        Float32Array.from(chosen, ({ semantic }) => semantic),
         // Without feedback there is no bandit, and the context is not used.
         vector ?? new Float32Array(this.index.encoder.dimension).fill(1),
         rule(),
       ),
     );
-    return this.#conclude(ranked, retrieved, vector, base);
+    return this.#conclude(ranked, retrieved, vector, { ...base, reranked });
+  }
+
+  /** What a reranker reads of a tool: the text that was embedded. */
+  #textOf(id: string): string {
+    return indexText(this.index.tool(id), this.index.indexText);
   }
 
   /** Abstains where the best is not good enough, and makes the list otherwise. */
@@ -241,31 +277,12 @@ export class Selector {
     vector: Float32Array | undefined,
     base: Base,
   ): Decision {
-    const best = retrieved[0];
-    if (best === undefined) return this.#none('no-match', base, vector);
-    const { abstain, cut = { rule: 'dynamic' }, relevanceFloor } = base.settings;
-    // What was calibrated goes before the encoder's own floor.
-    const usual = abstain === undefined ? this.index.encoder.relevanceFloor : undefined;
-    const floor = relevanceFloor ?? usual ?? -Infinity;
-    const healthy = ranked.semantic.subarray(0, ranked.cut.n);
-    const relevant = Math.max(...healthy) >= floor || best.named !== undefined;
-    const abstained = relevant ? undefined : best.score >= floor ? 'unhealthy' : 'below-floor';
-    const answerability = abstain && rankedAnswerability(ranked);
-    const doubted =
-      abstain !== undefined &&
-      (answerability as number) < abstain.threshold &&
-      best.named === undefined
-        ? meanOfBest(retrieved.map(({ score }) => score)) >= abstain.threshold
-          ? 'unhealthy'
-          : 'unanswerable'
-        : undefined;
-    const judged: Judged = {
-      applied: cutRanked(ranked, cut, base.snapshot),
-      abstained: abstained ?? doubted,
-      ...(abstain === undefined
-        ? {}
-        : { abstention: { answerability: answerability as number, threshold: abstain.threshold } }),
-    };
+    if (retrieved.length === 0) return this.#none('no-match', base, vector);
+    const judged = judge(ranked, retrieved, base.snapshot, {
+      ...base.settings,
+      encoderFloor: this.index.encoder.relevanceFloor,
+      reranked: base.reranked,
+    });
     return this.#finish(ranked, retrieved, judged, vector, base);
   }
 
@@ -300,7 +317,7 @@ export class Selector {
             : over.has(id)
               ? 'budget'
               : 'cut';
-      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey, applied);
+      return candidateOf(ranked, i, fate, this.index.tokens(id), byKey, applied, base);
     });
 
     const decisionId = randomUUID();
@@ -418,14 +435,6 @@ function denseHits(ranked: NativeRanked): Retrieved[] {
   return hits;
 }
 
-/** What the cut and abstaining made of the ranked candidates. */
-interface Judged {
-  /** Where the rule is not the native ranking's own. */
-  readonly applied: AppliedCut | undefined;
-  readonly abstained: 'unhealthy' | 'below-floor' | 'unanswerable' | undefined;
-  readonly abstention?: NonNullable<Decision['abstention']>;
-}
-
 interface Pins {
   readonly ids: readonly string[];
   readonly keys: readonly number[];
@@ -440,13 +449,23 @@ interface Base {
   readonly snapshot: Snapshot;
   readonly allow: AllowSet | undefined;
   readonly eligible: number;
+  readonly reranked?: RerankedRequest | undefined;
 }
 
-function record(base: Base, pins: Pins, retrieved: number, returned: number) {
-  const { snapshot, eligible, clock } = base;
+function record(base: Base, pins: Pins, candidates: number, returned: number) {
+  const { snapshot, eligible, clock, reranked } = base;
+  const retrieved = reranked?.retrieved ?? candidates;
   return {
     stages: clock.stages,
-    counts: { indexed: snapshot.count, eligible, retrieved, pinned: pins.ids.length, returned },
+    counts: {
+      indexed: snapshot.count,
+      eligible,
+      retrieved,
+      ...(reranked === undefined ? {} : { reranked: reranked.record.scored }),
+      pinned: pins.ids.length,
+      returned,
+    },
+    ...(reranked === undefined ? {} : { rerank: reranked.record }),
     ...(pins.missing.length > 0 ? { pinnedMissing: pins.missing } : {}),
     milliseconds: clock.finish(),
   };
@@ -459,6 +478,7 @@ function candidateOf(
   tokens: number,
   retrieved: ReadonlyMap<number, Retrieved>,
   applied: AppliedCut | undefined,
+  { reranked }: Base,
 ): Candidate {
   const at = (values: Float32Array | Float64Array | Uint32Array) => values[i] as number;
   const hit = retrieved.get(at(ranked.keys));
@@ -471,6 +491,7 @@ function candidateOf(
     score: at(ranked.score),
     semantic: at(ranked.semantic),
     semanticRank: at(ranked.semanticRank),
+    ...(hit === undefined || !reranked?.record.scored ? {} : { retrieval: hit.score }),
     ...(hit?.dense === undefined ? {} : { dense: hit.dense }),
     ...(hit?.lexical === undefined ? {} : { lexical: hit.lexical }),
     ...(hit?.named === undefined ? {} : { named: hit.named }),
@@ -487,34 +508,6 @@ function candidateOf(
     tokens,
     ...(availability < unhealthyBelow ? { unhealthy: true as const } : {}),
   };
-}
-
-/** Times the stages of one request. */
-class StageClock {
-  readonly #start = performance.now();
-  readonly #milliseconds: Record<string, number> = {};
-
-  get stages(): string[] {
-    return Object.keys(this.#milliseconds);
-  }
-
-  async time<T>(stage: string, run: () => T | Promise<T>): Promise<T> {
-    const start = performance.now();
-    const result = await run();
-    this.#milliseconds[stage] = performance.now() - start;
-    return result;
-  }
-
-  timeSync<T>(stage: string, run: () => T): T {
-    const start = performance.now();
-    const result = run();
-    this.#milliseconds[stage] = performance.now() - start;
-    return result;
-  }
-
-  finish(): Record<string, number> {
-    return { ...this.#milliseconds, total: performance.now() - this.#start };
-  }
 }
 
 /** Options that are set: a caller passing `undefined` means the default. */
@@ -562,6 +555,7 @@ function checkSettings(settings: SelectSettings): void {
       );
     }
   }
+  checkRerank(settings.rerank);
   if (settings.cut !== undefined) checkCutRule(settings.cut);
   if (settings.abstain !== undefined) checkAbstention(settings.abstain, 'abstain');
 }

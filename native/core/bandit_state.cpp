@@ -153,9 +153,14 @@ const char* implausible(const BanditRule& rule, const Arm& arm) noexcept {
   const double d = static_cast<double>(rule.dimension);
   const double a_most = (2.0 * static_cast<double>(rule.lambda) + d * (arm.evidence + 1.0)) * 1.001;
   const double b_most = std::sqrt(d) * (arm.evidence + 1.0) * 1.001;
+  // b^2 <= (sum of weights) A (Cauchy and Schwarz), the first b being like an outcome of weight 1 / lambda. The factor
+  // leaves room for rounding; float32 sums stand still before they have 2^32 terms.
+  const double weights = 16.0 * (std::min(arm.evidence, 0x1p32) + 1.0 / static_cast<double>(rule.lambda));
   for (size_t i = 0; i < rule.dimension; ++i) {
     if (!(a[i] >= kSmallestA && static_cast<double>(a[i]) <= a_most)) return "A";
-    if (!(std::fabs(static_cast<double>(b[i])) <= b_most)) return "b";
+    const double bi = static_cast<double>(b[i]);
+    if (!(std::fabs(bi) <= b_most)) return "b";
+    if (!(bi * bi <= weights * static_cast<double>(a[i]))) return "b beside A";
   }
   return nullptr;
 }

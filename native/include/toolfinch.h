@@ -98,9 +98,9 @@ FINCH_API uint32_t finch_pool_threads(void);
 FINCH_API finch_status finch_pool_run(void (*task)(void*), void* argument);
 
 /* Ends the use of the model runtime, for good: running encodes are terminated, later ones are FINCH_CLOSED, and the
- * call waits (1.5 s at most) until no thread is inside. Call it before exit() while encoders may be at work or being
- * opened: exit() destroys onnxruntime's static objects, some of them before any exit hook of ours. Everything else goes
- * on. Twice is fine. */
+ * call waits (10 s at most; opening a model takes its time) until no thread is inside. Call it before exit() while
+ * encoders may be at work or being opened: exit() destroys onnxruntime's static objects, some of them before any exit
+ * hook of ours. Everything else goes on. Twice is fine. */
 FINCH_API void finch_shutdown(void);
 
 /* A flag that long calls poll between blocks. Signal it from any thread; the call then returns FINCH_ABORTED. */
@@ -490,6 +490,17 @@ FINCH_API void finch_tokenizer_release(finch_tokenizer* tokenizer);
 FINCH_API finch_status finch_tokenize(const finch_tokenizer* tokenizer, finch_string text, uint32_t max_tokens,
                                       int32_t* ids, size_t* count);
 
+/* Which text of a pair gives way when both do not fit. LONGEST_FIRST takes tokens one by one from the longer text, as
+ * most cross-encoders are trained. DOCUMENT_FIRST takes them from the document alone; a query that would leave it
+ * nothing is cut longest first. */
+typedef int32_t finch_truncation;
+enum { FINCH_TRUNCATE_LONGEST_FIRST = 0, FINCH_TRUNCATE_DOCUMENT_FIRST = 1 };
+/* A pair as a cross-encoder reads it: start, query, end, document, end; at most max_tokens (>= 5). *document_at is the
+ * place of the first id of the document's part, whose segment is 1. `ids` has room for max_tokens. */
+FINCH_API finch_status finch_tokenize_pair(const finch_tokenizer* tokenizer, finch_string query, finch_string document,
+                                           uint32_t max_tokens, finch_truncation truncation, int32_t* ids,
+                                           size_t* count, size_t* document_at);
+
 typedef struct finch_encoder finch_encoder;
 typedef int32_t finch_pooling;
 enum { FINCH_POOL_NONE = 0 /* the output is [batch, dimension] */, FINCH_POOL_MEAN = 1, FINCH_POOL_CLS = 2 };
@@ -524,6 +535,55 @@ typedef void (*finch_encode_done)(void* user, finch_status status, const char* m
                                   size_t count);
 FINCH_API finch_status finch_encode_submit(finch_encoder* encoder, const finch_string* texts, size_t count,
                                            finch_cancel* cancel, finch_encode_done done, void* user);
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * Rerank: cross-encoders. A pair (query, document) in, one logit out; the higher, the better the document fits.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Where a model runs. CUDA and COREML are strict: FINCH_DEVICE when onnxruntime's build or this machine cannot. AUTO
+ * takes the first of CUDA, COREML, CPU that opens the model and runs a trial pair. onnxruntime itself leaves operators
+ * that a device lacks to the CPU. */
+typedef int32_t finch_provider;
+enum { FINCH_PROVIDER_CPU = 0, FINCH_PROVIDER_CUDA = 1, FINCH_PROVIDER_COREML = 2, FINCH_PROVIDER_AUTO = 3 };
+
+typedef struct finch_reranker finch_reranker;
+typedef struct finch_reranker_options {
+  size_t size;
+  const char* runtime_path;   /* libonnxruntime; required */
+  const char* model_path;     /* required; one float32 logit a pair, [batch, 1] or [batch] */
+  finch_tokenizer* tokenizer; /* required; retained */
+  const char* output_name;    /* required */
+  uint32_t max_tokens;        /* of a pair, 5 to 65536; default 256 */
+  finch_truncation truncation;
+  finch_provider provider;
+  uint32_t batch_size; /* 1 to 256 pairs of equal length per run; default 1 on the CPU (a pair's bits never depend on
+                          its batch mates, and larger runs are no faster there), 32 on a device, where pairs are padded
+                          to a multiple of 32 tokens */
+} finch_reranker_options;
+/* Takes up to seconds. Errors: FINCH_IO (files), FINCH_DEVICE (runtime or provider), FINCH_DIMENSION (more than one
+ * number a pair). */
+FINCH_API finch_status finch_reranker_open(const finch_reranker_options* options, finch_reranker** out);
+FINCH_API void finch_reranker_retain(finch_reranker* reranker);
+FINCH_API void finch_reranker_release(finch_reranker* reranker);
+/* onnxruntime's own version string; valid while the reranker is. */
+FINCH_API const char* finch_reranker_runtime(const finch_reranker* reranker);
+/* The provider that was taken (never AUTO), and why, in words: "asked for", or what was wrong with those before it. */
+FINCH_API finch_provider finch_reranker_provider(const finch_reranker* reranker);
+FINCH_API const char* finch_reranker_provider_reason(const finch_reranker* reranker);
+
+/* Scores on the calling thread, in the documents' order: logits has room for count. Documents whose run did not begin
+ * within budget_us microseconds (0: no limit) get NaN, which no scored pair has. */
+FINCH_API finch_status finch_rerank(finch_reranker* reranker, finch_string query, const finch_string* documents,
+                                    size_t count, uint64_t budget_us, float* logits, const finch_cancel* cancel);
+/* Queues the pairs (copied) for the pool; waiting requests share the threads fairly, pair by pair, each beginning with
+ * its first document; equal pairs are run once. The budget counts from this call; pairs whose run has not begun by then
+ * come back as NaN, at the latest one run after it. `done` is called as finch_encode_submit's; logits holds count
+ * numbers. */
+typedef void (*finch_rerank_done)(void* user, finch_status status, const char* message, const float* logits,
+                                  size_t count);
+FINCH_API finch_status finch_rerank_submit(finch_reranker* reranker, finch_string query, const finch_string* documents,
+                                           size_t count, uint64_t budget_us, finch_cancel* cancel,
+                                           finch_rerank_done done, void* user);
 
 #ifdef __cplusplus
 }

@@ -14,8 +14,8 @@ napi_value create_module(napi_env env, napi_value exports) {
   stay_loaded();
   create_environment(env);
   const std::span<const Export> families[] = {
-      library_exports(), index_exports(), snapshot_exports(), search_exports(), truncate_exports(),
-      bandit_exports(),  rank_exports(),  encode_exports(),   shared_exports(), prepared_exports()};
+      library_exports(), index_exports(),  snapshot_exports(), search_exports(), truncate_exports(), bandit_exports(),
+      rank_exports(),    encode_exports(), rerank_exports(),   shared_exports(), prepared_exports()};
   std::vector<napi_property_descriptor> properties;
   for (const std::span<const Export>& family : families) {
     for (const Export& function : family) {

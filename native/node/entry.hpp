@@ -38,6 +38,7 @@ std::span<const Export> truncate_exports();
 std::span<const Export> bandit_exports();
 std::span<const Export> rank_exports();
 std::span<const Export> encode_exports();
+std::span<const Export> rerank_exports();
 std::span<const Export> prepared_exports();
 std::span<const Export> shared_exports();
 

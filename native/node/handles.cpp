@@ -48,6 +48,7 @@ const char* describe_handle(napi_env env, napi_value value) {
   if (is_handle<finch_cancel>(env, value)) return "a cancel handle";
   if (is_handle<finch_tokenizer>(env, value)) return "a tokenizer handle";
   if (is_handle<finch_encoder>(env, value)) return "an encoder handle";
+  if (is_handle<finch_reranker>(env, value)) return "a reranker handle";
   if (is_handle<IdList>(env, value)) return "an id list handle";
   if (is_handle<CutRule>(env, value)) return "a cut rule handle";
   if (is_handle<SelectRule>(env, value)) return "a select rule handle";

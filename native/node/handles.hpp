@@ -41,6 +41,7 @@ FINCH_HANDLE_KIND(finch_bandit, "bandit", finch_bandit_release, 0x51c6f8a92e3d4b
 FINCH_HANDLE_KIND(finch_cancel, "cancel", finch_cancel_release, 0xd0837b2c95ea4f19, 0x9c46e1a7f38b025d);
 FINCH_HANDLE_KIND(finch_tokenizer, "tokenizer", finch_tokenizer_release, 0x7fa215d84c9b4360, 0xb19d6e03fa2c8754);
 FINCH_HANDLE_KIND(finch_encoder, "encoder", finch_encoder_release, 0x36e8d9014bf74ca5, 0x8ab5f7c2041e93d6);
+FINCH_HANDLE_KIND(finch_reranker, "reranker", finch_reranker_release, 0x61d0a3f7c85e429b, 0xc27b94e6180fd35a);
 
 // Takes over the reference that a creating function gave.
 template <typename T>

@@ -4,15 +4,16 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/cancel.hpp"
 #include "core/error.hpp"
 #include "core/pool.hpp"
 #include "core/sized.hpp"
-#include "encode_queue.hpp"
 #include "exit_gate.hpp"
 #include "session.hpp"
+#include "text_queue.hpp"
 #include "wordpiece.hpp"
 
 namespace {
@@ -23,7 +24,7 @@ constexpr uint32_t kLongestTrial = 512;
 
 }  // namespace
 
-struct finch_encoder final : finch::TextEncoder {
+struct finch_encoder final : finch::TextModel {
   finch_encoder(const finch_encoder_options& options, std::unique_ptr<finch::Session> opened)
       : tokenizer(options.tokenizer),
         session(std::move(opened)),
@@ -35,8 +36,8 @@ struct finch_encoder final : finch::TextEncoder {
   }
   ~finch_encoder() { finch_tokenizer_release(tokenizer); }
 
-  size_t tokenize(const char* text, size_t size, int32_t* ids) const override {
-    return tokenizer->words.tokenize(text, size, max_tokens_, ids);
+  size_t tokenize(std::string_view, std::string_view text, int32_t* ids) const override {
+    return tokenizer->words.tokenize(text.data(), text.size(), max_tokens_, ids);
   }
   finch_status run(const int32_t* ids, size_t batch, size_t length, float* out) const override {
     return session->run(ids, batch, length, out);
@@ -55,7 +56,7 @@ struct finch_encoder final : finch::TextEncoder {
   finch_tokenizer* const tokenizer;
   const std::unique_ptr<finch::Session> session;
   const uint32_t dimension_, max_tokens_, batch_size_;
-  finch::EncodeQueue queue;
+  finch::TextQueue queue;
 };
 
 namespace finch {
@@ -104,6 +105,10 @@ finch_status check_options(const finch_encoder_options* given, finch_encoder_opt
   return FINCH_OK;
 }
 
+Head head_of(finch_pooling pooling) noexcept {
+  return pooling == FINCH_POOL_MEAN ? Head::kMean : pooling == FINCH_POOL_CLS ? Head::kCls : Head::kVector;
+}
+
 // Runs the shortest and a long text, one alone and in a batch, with the vocabulary's last id: a model that cannot take
 // what this encoder may send is found out now, not by the first user.
 finch_status try_out(const finch_encoder& encoder) {
@@ -137,7 +142,7 @@ finch_status finch_encoder::encode(const finch_string* texts, size_t count, floa
   std::vector<int32_t> ids, one(max_tokens_);
   std::vector<size_t> starts{0};
   for (size_t i = 0; i < count; i++) {
-    const size_t length = tokenize(texts[i].data, texts[i].size, one.data());
+    const size_t length = tokenize({}, {texts[i].data, texts[i].size}, one.data());
     ids.insert(ids.end(), one.data(), one.data() + length);
     starts.push_back(ids.size());
   }
@@ -177,7 +182,10 @@ finch_status finch_encoder_open(const finch_encoder_options* options, finch_enco
     // threads.
     finch_pool_threads();
     std::unique_ptr<finch::Session> session;
-    if (const finch_status status = finch::Session::open(known, &session); status != FINCH_OK) return status;
+    const finch::SessionOptions wanted = {
+        known.runtime_path, known.model_path, known.output_name, known.dimension, finch::head_of(known.pooling),
+        FINCH_PROVIDER_CPU};
+    if (const finch_status status = finch::Session::open(wanted, &session); status != FINCH_OK) return status;
     auto fresh = std::make_unique<finch_encoder>(known, std::move(session));
     if (const finch_status status = finch::try_out(*fresh); status != FINCH_OK) return status;
     *out = fresh.release();
@@ -214,7 +222,13 @@ finch_status finch_encode_submit(finch_encoder* encoder, const finch_string* tex
   return finch::guarded([&]() -> finch_status {
     if (const finch_status status = finch::check_texts(encoder, texts, count); status != FINCH_OK) return status;
     if (done == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "done is NULL; it takes the vectors.");
-    return encoder->queue.submit(texts, count, cancel, done, user);
+    finch::TextQueue::Order order;
+    order.texts = texts;
+    order.count = count;
+    order.cancel = cancel;
+    order.done = done;
+    order.user = user;
+    return encoder->queue.submit(order);
   });
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 // Runs end within one operator of being told to; only making a session (reading a model) can take longer.
 constexpr std::chrono::milliseconds kLongestWait{1500};
+// Before exit() there is time for that too: no hook can be sure to come before what it makes.
+constexpr std::chrono::seconds kLongestShutdown{10};
 
 int64_t process_id() noexcept {
 #if defined(_WIN32)
@@ -62,7 +64,7 @@ struct GateState {
   }
 
   // False when somebody is still inside after the longest wait.
-  bool close() noexcept {
+  bool close(std::chrono::milliseconds longest) noexcept {
     std::unique_lock lock(mutex);
     closed.store(true, std::memory_order_relaxed);
     for (ExitGate* stay = first; stay != nullptr; stay = stay->after_) {
@@ -70,7 +72,7 @@ struct GateState {
       ort::Status* status = stay->api_->set_terminate(stay->options_);
       if (status != nullptr) stay->api_->release_status(status);
     }
-    return left.wait_for(lock, kLongestWait, [this] { return inside <= own_stays; });
+    return left.wait_for(lock, longest, [this] { return inside <= own_stays; });
   }
 };
 
@@ -84,7 +86,7 @@ GateState& state() noexcept {
 
 void on_exit_hook(int status) noexcept {
   GateState& gate = state();
-  if (gate.process != process_id() || gate.close()) return;
+  if (gate.process != process_id() || gate.close(kLongestWait)) return;
 #if defined(__GLIBC__)
   // Going on would destroy what is in use. Leave as exit() would have in the end, without the destructors.
   std::fflush(nullptr);
@@ -107,7 +109,10 @@ void exit_gate_register() noexcept {
 #endif
 }
 
-void exit_gate_close() noexcept { state().close(); }
+void exit_gate_close(std::chrono::milliseconds longest) noexcept {
+  // Who is still inside may have made static objects since the hook was registered: it must come before them.
+  if (!state().close(longest)) exit_gate_register();
+}
 
 bool exit_gate_closed() noexcept { return state().closed.load(std::memory_order_relaxed); }
 
@@ -121,4 +126,4 @@ ExitGate::~ExitGate() {
 
 }  // namespace finch
 
-extern "C" void finch_shutdown(void) { finch::exit_gate_close(); }
+extern "C" void finch_shutdown(void) { finch::exit_gate_close(finch::kLongestShutdown); }

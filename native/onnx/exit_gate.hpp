@@ -3,6 +3,8 @@
 // the gate, stops what is running and waits until nobody is inside.
 #pragma once
 
+#include <chrono>
+
 #include "ort_api.hpp"
 
 namespace finch {
@@ -12,8 +14,9 @@ namespace finch {
 // run many times.
 void exit_gate_register() noexcept;
 
-// Closes the gate now and waits, 1.5 s at most, until nobody is inside.
-void exit_gate_close() noexcept;
+// Closes the gate now and waits until nobody is inside, `longest` at most. In vain: the exit hook will come before all
+// that was made so far.
+void exit_gate_close(std::chrono::milliseconds longest) noexcept;
 
 // True once the process is exiting: nothing may be started, and nobody waits for results any more.
 bool exit_gate_closed() noexcept;

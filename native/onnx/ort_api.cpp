@@ -53,12 +53,13 @@ void opt_out_of_telemetry() noexcept {
 #endif
 }
 
-// The library's entry point, or the system's reason in `reason`.
-void* entry_point(const std::filesystem::path& path, std::string* reason) {
+// The opened library's entry point, or the system's reason in `reason`.
+void* entry_point(const std::filesystem::path& path, void** opened, std::string* reason) {
 #if defined(_WIN32)
   HMODULE library = LoadLibraryExW(path.c_str(), nullptr, LOAD_WITH_ALTERED_SEARCH_PATH);
   void* entry = library == nullptr ? nullptr : reinterpret_cast<void*>(GetProcAddress(library, "OrtGetApiBase"));
   if (entry == nullptr) *reason = "Windows error " + std::to_string(GetLastError());
+  *opened = reinterpret_cast<void*>(library);
 #else
   // It stays: onnxruntime has thread-local and static objects that outlive any use of ours.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -67,13 +68,14 @@ void* entry_point(const std::filesystem::path& path, std::string* reason) {
     const char* said = dlerror();
     *reason = said == nullptr ? "unknown reason" : said;
   }
+  *opened = library;
 #endif
   return entry;
 }
 
 finch_status start(const std::filesystem::path& path, const char* given, Runtime* out) {
   std::string reason;
-  void* entry = entry_point(path, &reason);
+  void* entry = entry_point(path, &out->library, &reason);
   if (entry == nullptr) {
     return fail(
         FINCH_DEVICE,
@@ -116,6 +118,15 @@ struct Loaded {
 };
 
 }  // namespace
+
+Unused Runtime::find(const char* name) const noexcept {
+  if (name == nullptr) return nullptr;
+#if defined(_WIN32)
+  return reinterpret_cast<Unused>(GetProcAddress(reinterpret_cast<HMODULE>(library), name));
+#else
+  return reinterpret_cast<Unused>(dlsym(library, name));
+#endif
+}
 
 std::string describe(const Api& api, Status* status) {
   if (status == nullptr) return {};

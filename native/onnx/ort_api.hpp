@@ -1,5 +1,5 @@
 // The part of onnxruntime's C API that Toolfinch calls. The library is opened at run time; its function table is
-// append-only, so a place in it, once released, keeps its meaning. Everything used here has been there since version 1
+// append-only, so a place in it, once released, keeps its meaning. Everything used here has been there since version 3
 // of the table.
 #pragma once
 
@@ -106,6 +106,9 @@ struct Api {
   void (*release_type_info)(TypeInfo* info);                 // 98
   void (*release_tensor_info)(TensorInfo* info);             // 99
   void (*release_session_options)(SessionOptions* options);  // 100
+  Unused unused_101[24];
+  Status* (*get_available_providers)(char*** out, int* count);          // 125
+  Status* (*release_available_providers)(char** providers, int count);  // 126
 };
 
 static_assert(offsetof(Api, run) == 9 * sizeof(void*));
@@ -115,6 +118,7 @@ static_assert(offsetof(Api, set_terminate) == 46 * sizeof(void*));
 static_assert(offsetof(Api, dimensions) == 62 * sizeof(void*));
 static_assert(offsetof(Api, default_allocator) == 78 * sizeof(void*));
 static_assert(offsetof(Api, release_session_options) == 100 * sizeof(void*));
+static_assert(offsetof(Api, release_available_providers) == 126 * sizeof(void*));
 
 // An opened library. Lives as long as the process: its threads-local and static state cannot be unloaded safely.
 struct Runtime {
@@ -123,6 +127,10 @@ struct Runtime {
   MemoryInfo* cpu;
   Allocator* allocator;
   std::string version;
+  void* library;
+
+  // A function that the library exports beside the table, or NULL.
+  Unused find(const char* name) const noexcept;
 };
 
 // Opens the library at `path` (UTF-8), once per process and file. FINCH_DEVICE: missing, not loadable, too old.

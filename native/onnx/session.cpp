@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "exit_gate.hpp"
 #include "file.hpp"
+#include "provider.hpp"
 
 namespace finch {
 namespace {
@@ -50,7 +51,7 @@ finch_status Session::refused(const char* what, ort::Status* status) const {
               ort::describe(*runtime_->api, status).c_str());
 }
 
-finch_status Session::create(const char* path) {
+finch_status Session::create(const char* path, finch_provider provider) {
   const ort::Api& api = *runtime_->api;
   ort::SessionOptions* options = nullptr;
   ort::Status* status = api.create_session_options(&options);
@@ -65,6 +66,7 @@ finch_status Session::create(const char* path) {
   if (status == nullptr) status = api.disable_memory_pattern(options);
   if (status == nullptr) status = api.disable_cpu_arena(options);
   if (status == nullptr) {
+    if (const finch_status unusable = use_provider(*runtime_, options, provider); unusable != FINCH_OK) return unusable;
     const std::filesystem::path native(reinterpret_cast<const char8_t*>(path));
     status = api.create_session(runtime_->env, native.c_str(), options, &session_);
   }
@@ -103,8 +105,8 @@ finch_status Session::check_inputs() {
     inputs_.push_back(static_cast<Input>(known - kInputNames.begin()));
   }
   if (std::find(inputs_.begin(), inputs_.end(), Input::kIds) == inputs_.end()) {
-    return fail(FINCH_DEVICE, "the model %s has no input \"input_ids\" (it has: %s); use a text encoder.",
-                model_.c_str(), listed(names).c_str());
+    return fail(FINCH_DEVICE, "the model %s has no input \"input_ids\" (it has: %s); use a text model.", model_.c_str(),
+                listed(names).c_str());
   }
   return FINCH_OK;
 }
@@ -140,24 +142,36 @@ finch_status Session::check_shape(const ort::TensorInfo* info, bool is_static, s
   std::array<int64_t, 3> shape{};
   ort::Status* status = api.element_type(info, &element);
   if (status == nullptr) status = api.dimension_count(info, &rank);
-  const size_t expected = pooling_ == FINCH_POOL_NONE ? 2 : 3;
-  if (status == nullptr && rank == expected) status = api.dimensions(info, shape.data(), rank);
+  const size_t expected = axes();
+  // A logit may stand alone: [batch] instead of [batch, 1].
+  const bool flat = head_ == Head::kLogit && rank == 1;
+  if (status == nullptr && (rank == expected || flat)) status = api.dimensions(info, shape.data(), rank);
   if (status != nullptr) return refused("cannot describe the outputs of", status);
   if (element != ort::kFloat) {
     return fail(FINCH_DEVICE, "the output \"%s\" of %s has element type %d; export it as float32 (type %d).",
                 output_.c_str(), model_.c_str(), element, ort::kFloat);
   }
-  if (rank != expected && !(is_static && rank == 0)) {
-    return fail(FINCH_INVALID_ARGUMENT, "the output \"%s\" of %s has %zu axes, but pooling \"%s\" needs %s.",
-                output_.c_str(), model_.c_str(), rank,
-                pooling_ == FINCH_POOL_NONE   ? "none"
-                : pooling_ == FINCH_POOL_MEAN ? "mean"
-                                              : "cls",
-                expected == 2 ? "2, [batch, dimension]" : "3, [batch, tokens, dimension]");
+  if (rank != expected && !flat && !(is_static && rank == 0)) {
+    return fail(FINCH_INVALID_ARGUMENT, "the output \"%s\" of %s has %zu axes, but %s needs %s.", output_.c_str(),
+                model_.c_str(), rank,
+                head_ == Head::kLogit    ? "a reranker"
+                : head_ == Head::kVector ? "pooling \"none\""
+                : head_ == Head::kMean   ? "pooling \"mean\""
+                                         : "pooling \"cls\"",
+                head_ == Head::kLogit ? "2, [batch, 1]"
+                : expected == 2       ? "2, [batch, dimension]"
+                                      : "3, [batch, tokens, dimension]");
   }
   if (rank == 0) return FINCH_OK;
-  const int64_t width = shape[rank - 1];
+  const int64_t width = flat ? 1 : shape[rank - 1];
   if (width != static_cast<int64_t>(dimension_) && !(is_static && width < 1)) {
+    if (head_ == Head::kLogit) {
+      return fail(
+          FINCH_DIMENSION,
+          "the output \"%s\" of %s gives %lld numbers a pair, expected one logit; export a cross-encoder with one "
+          "label.",
+          output_.c_str(), model_.c_str(), static_cast<long long>(width));
+    }
     return fail(FINCH_DIMENSION,
                 "the output \"%s\" of %s has dimension %lld, expected %u; correct the dimension given.",
                 output_.c_str(), model_.c_str(), static_cast<long long>(width), dimension_);
@@ -173,7 +187,7 @@ finch_status Session::check_shape(const ort::TensorInfo* info, bool is_static, s
   return FINCH_OK;
 }
 
-finch_status Session::open(const finch_encoder_options& options, std::unique_ptr<Session>* out) {
+finch_status Session::open(const SessionOptions& options, std::unique_ptr<Session>* out) {
   const ort::Runtime* runtime = nullptr;
   if (const finch_status status = check_file(options.model_path, "model"); status != FINCH_OK) return status;
   if (const finch_status status = ort::load(options.runtime_path, &runtime); status != FINCH_OK) return status;
@@ -181,11 +195,11 @@ finch_status Session::open(const finch_encoder_options& options, std::unique_ptr
   fresh->model_ = options.model_path;
   fresh->output_ = options.output_name;
   fresh->dimension_ = options.dimension;
-  fresh->pooling_ = options.pooling;
+  fresh->head_ = options.head;
   {
     const ExitGate gate;
     if (!gate.open()) return fail(FINCH_CLOSED, "the process is exiting: no model is opened.");
-    finch_status status = fresh->create(options.model_path);
+    finch_status status = fresh->create(options.model_path, options.provider);
     if (status == FINCH_OK) status = fresh->check_inputs();
     if (status == FINCH_OK) status = fresh->check_output();
     if (status != FINCH_OK) return status;
@@ -202,18 +216,22 @@ Session::~Session() {
 }
 
 finch_status Session::run(const int32_t* ids, size_t batch, size_t length, float* out) const {
-  const ort::Api& api = *runtime_->api;
   const size_t count = batch * length;
   // No padding: texts of one run are equally long, so the mask is all ones; there is one segment.
   std::vector<int64_t> numbers(count * 3, 0);
   std::copy(ids, ids + count, numbers.begin());
   std::fill_n(numbers.begin() + static_cast<std::ptrdiff_t>(count), count, 1);
+  return run(numbers, batch, length, out);
+}
 
+finch_status Session::run(std::vector<int64_t>& numbers, size_t batch, size_t length, float* out) const {
+  const ort::Api& api = *runtime_->api;
+  const size_t count = batch * length;
   ort::RunOptions* options = nullptr;
   if (ort::Status* status = api.create_run_options(&options)) return refused("cannot run", status);
   const Owned<ort::RunOptions> owned_options(options, api.release_run_options);
   const ExitGate gate(&api, options);
-  if (!gate.open()) return fail(FINCH_CLOSED, "the process is exiting: no text is encoded any more.");
+  if (!gate.open()) return fail(FINCH_CLOSED, "the process is exiting: no text is taken any more.");
 
   const std::array<int64_t, 2> shape = {static_cast<int64_t>(batch), static_cast<int64_t>(length)};
   std::array<ort::Value*, 3> values{};
@@ -235,7 +253,7 @@ finch_status Session::run(const int32_t* ids, size_t batch, size_t length, float
   if (status != nullptr) {
     if (exit_gate_closed()) {
       api.release_status(status);
-      return fail(FINCH_CLOSED, "the process is exiting: the text was not encoded.");
+      return fail(FINCH_CLOSED, "the process is exiting: the text was not done.");
     }
     return refused("failed to run", status);
   }
@@ -246,19 +264,31 @@ finch_status Session::run(const int32_t* ids, size_t batch, size_t length, float
   if (const finch_status wrong = check_shape(info, false, batch, length); wrong != FINCH_OK) return wrong;
   void* data = nullptr;
   if ((status = api.tensor_data(output, &data)) != nullptr) return refused("cannot read the output of", status);
-  return pool(static_cast<const float*>(data), batch, length, out);
+  const auto* output_data = static_cast<const float*>(data);
+  return head_ == Head::kLogit ? logits(output_data, batch, out) : pool(output_data, batch, length, out);
+}
+
+finch_status Session::logits(const float* output, size_t batch, float* out) const {
+  if (!std::all_of(output, output + batch, [](float logit) { return std::isfinite(logit); })) {
+    return fail(FINCH_NOT_FINITE,
+                "the model %s gave a logit that is NaN or infinite; the model file is damaged or "
+                "unsuitable.",
+                model_.c_str());
+  }
+  std::copy_n(output, batch, out);
+  return FINCH_OK;
 }
 
 // Pools and normalises in double, so that the order of a sum matters less than a float's last bit.
 finch_status Session::pool(const float* output, size_t batch, size_t length, float* out) const {
   const size_t d = dimension_;
-  const size_t rows = pooling_ == FINCH_POOL_NONE ? 1 : length;
+  const size_t rows = axes() == 2 ? 1 : length;
   std::vector<float> vectors(batch * d);
   std::vector<double> sum(d);
   for (size_t b = 0; b < batch; b++) {
     const float* row = output + b * rows * d;
     std::copy(row, row + d, sum.begin());
-    if (pooling_ == FINCH_POOL_MEAN) {
+    if (head_ == Head::kMean) {
       for (size_t t = 1; t < rows; t++) {
         for (size_t i = 0; i < d; i++) sum[i] += row[t * d + i];
       }

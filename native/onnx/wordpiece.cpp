@@ -172,11 +172,57 @@ class Tokenization {
   PrefixHashes hashes_;
 };
 
+finch_status check_truncation(finch_truncation truncation) {
+  if (truncation == FINCH_TRUNCATE_LONGEST_FIRST || truncation == FINCH_TRUNCATE_DOCUMENT_FIRST) return FINCH_OK;
+  return fail(FINCH_INVALID_ARGUMENT, "truncation is %d; expected 0 (longest first) or 1 (document first).",
+              truncation);
+}
+
 size_t WordPiece::tokenize(const char* text, size_t size, uint32_t max_tokens, int32_t* ids) const {
   ids[0] = start_;
   const size_t count = 1 + Tokenization(*this, ids + 1, max_tokens - 2).run(text, size);
   ids[count] = end_;
   return count + 1;
+}
+
+std::vector<int32_t> WordPiece::pieces(std::string_view text, size_t limit) const {
+  std::vector<int32_t> ids(limit);
+  ids.resize(Tokenization(*this, ids.data(), limit).run(text.data(), text.size()));
+  return ids;
+}
+
+size_t WordPiece::tokenize_pair(std::string_view first, std::string_view second, uint32_t max_tokens,
+                                finch_truncation truncation, int32_t* ids, size_t* second_at) const {
+  const size_t room = max_tokens - 3;
+  // Pieces beyond the room are dropped in any case. Only which of two texts is the longer one can hang on them.
+  size_t limit = room;
+  std::vector<int32_t> a = pieces(first, limit), b = pieces(second, limit);
+  while (a.size() == limit && b.size() == limit && limit < kMaxTokens) {
+    limit *= 2;
+    a = pieces(first, limit);
+    b = pieces(second, limit);
+  }
+  size_t keep_a = a.size(), keep_b = b.size();
+  if (keep_a + keep_b > room) {
+    if (truncation == FINCH_TRUNCATE_DOCUMENT_FIRST && keep_a < room) {
+      keep_b = room - keep_a;
+    } else {
+      // Taking pieces one by one from the longer text ends here: the shorter one is left whole if it has at most half
+      // of the room; otherwise both have half, and an odd piece goes to the longer one.
+      const size_t shorter = std::min({keep_a, keep_b, room / 2});
+      const bool first_is_longer = keep_a > keep_b;
+      keep_a = first_is_longer ? room - shorter : shorter;
+      keep_b = room - keep_a;
+    }
+  }
+  size_t count = 0;
+  ids[count++] = start_;
+  count = static_cast<size_t>(std::copy_n(a.begin(), keep_a, ids + count) - ids);
+  ids[count++] = end_;
+  *second_at = count;
+  count = static_cast<size_t>(std::copy_n(b.begin(), keep_b, ids + count) - ids);
+  ids[count++] = end_;
+  return count;
 }
 
 finch_status WordPiece::open(const finch_tokenizer_options& options) {
@@ -260,6 +306,7 @@ finch_status WordPiece::open(const finch_tokenizer_options& options) {
   unknown_ = special[0];
   start_ = special[1];
   end_ = special[2];
+  pad_ = special[3];
   last_ = static_cast<int32_t>(tokens.size()) - 1;
   return FINCH_OK;
 }
@@ -310,6 +357,29 @@ finch_status finch_tokenize(const finch_tokenizer* tokenizer, finch_string text,
       return finch::fail(FINCH_INVALID_ARGUMENT, "max_tokens is %u; expected 3 to %u.", max_tokens, finch::kMaxTokens);
     }
     *count = tokenizer->words.tokenize(text.data, text.size, max_tokens, ids);
+    return FINCH_OK;
+  });
+}
+
+finch_status finch_tokenize_pair(const finch_tokenizer* tokenizer, finch_string query, finch_string document,
+                                 uint32_t max_tokens, finch_truncation truncation, int32_t* ids, size_t* count,
+                                 size_t* document_at) {
+  return finch::guarded([&]() -> finch_status {
+    if (tokenizer == nullptr || ids == nullptr || count == nullptr || document_at == nullptr) {
+      return finch::fail(FINCH_INVALID_ARGUMENT, "tokenizer, ids, count or document_at is NULL; all are required.");
+    }
+    for (const finch_string& text : {query, document}) {
+      if (text.data == nullptr && text.size != 0) {
+        return finch::fail(FINCH_INVALID_ARGUMENT, "a text is NULL with size %zu; give its bytes, or size 0.",
+                           text.size);
+      }
+    }
+    if (max_tokens < 5 || max_tokens > finch::kMaxTokens) {
+      return finch::fail(FINCH_INVALID_ARGUMENT, "max_tokens is %u; expected 5 to %u.", max_tokens, finch::kMaxTokens);
+    }
+    if (const finch_status status = finch::check_truncation(truncation); status != FINCH_OK) return status;
+    *count = tokenizer->words.tokenize_pair({query.data, query.size}, {document.data, document.size}, max_tokens,
+                                            truncation, ids, document_at);
     return FINCH_OK;
   });
 }

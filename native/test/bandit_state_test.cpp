@@ -207,6 +207,51 @@ TEST(BanditState, ForgedCountsAndLengths) {
   EXPECT_EQ(serialized(bandit), good);
 }
 
+// Each of these numbers may be, together they would give scores past float32's range.
+TEST(BanditState, RefusesVectorsThatNoOutcomesMake) {
+  for (const finch_bandit_form form : {FINCH_BANDIT_CALIBRATED, FINCH_BANDIT_LITERAL}) {
+    finch_bandit_options options = bandit_options(1, form);
+    options.gamma = 1.0f;
+    const Bandit bandit = make_bandit(options);
+    ASSERT_EQ(report(bandit, "a", {1.0f}, 0.5f, 1.0f), FINCH_OK);
+    const std::vector<char> good = serialized(bandit);
+    std::vector<char> bad = good;
+    const auto put = [&](size_t at, auto value) { std::memcpy(bad.data() + 72 + at, &value, sizeof(value)); };
+    put(16, uint64_t{1} << 53);  // updates
+    put(24, 1e15);               // evidence
+    put(64, 1e-30f);             // A
+    put(68, 1e15f);              // b
+    const finch_status status = restore(bandit, sealed(bad));
+    EXPECT_EQ(status, FINCH_CORRUPT) << score(bandit, "a", {1.0f}, 0.5f, 1e6).mean;
+    EXPECT_EQ(serialized(bandit), good);
+  }
+}
+
+TEST(BanditState, ReadsWhatExtremeOutcomesMake) {
+  std::mt19937 random(10);
+  const auto size = [&] { return std::pow(10.0f, -static_cast<float>(random() % 25)); };
+  for (const finch_bandit_form form : {FINCH_BANDIT_CALIBRATED, FINCH_BANDIT_LITERAL}) {
+    for (const float lambda : {1e-6f, 1.0f, 1e6f}) {
+      for (const float gamma : {1e-6f, 0.5f, 0.95f, 1.0f}) {
+        finch_bandit_options options = bandit_options(5, form);
+        options.lambda = lambda;
+        options.gamma = gamma;
+        const Bandit bandit = make_bandit(options);
+        for (int i = 0; i < 2000; ++i) {
+          std::vector<float> x(5);
+          for (float& each : x) each = (random() % 2 == 0 ? 1.0f : -1.0f) * (random() % 4 == 0 ? 0.0f : size());
+          x[random() % 5] = 1.0f;
+          const auto y = static_cast<float>(random() % 3) / 2.0f;
+          ASSERT_EQ(report(bandit, "a", x, static_cast<float>(random() % 3) / 2.0f, y, 1000.0 * i), FINCH_OK);
+          if (i % 97 != 0) continue;
+          const Bandit copy = make_bandit(options);
+          ASSERT_EQ(restore(copy, serialized(bandit)), FINCH_OK) << finch_last_error() << " " << lambda << " " << gamma;
+        }
+      }
+    }
+  }
+}
+
 TEST(BanditState, OtherOptionsAreRefused) {
   const std::vector<char> bytes = serialized(trained(5, FINCH_BANDIT_CALIBRATED, 9));
   finch_bandit_options options = bandit_options(6);

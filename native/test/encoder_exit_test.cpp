@@ -172,6 +172,29 @@ TEST_F(ProcessExit, DoesNotHang) {
 #endif
 }
 
+#if defined(__GLIBC__)
+// What is still being opened when a shutdown has waited long enough may have made static objects, whose destructors
+// come before the hook that was registered before them.
+TEST_F(ProcessExit, AfterAShutdownThatWaitedInVain) {
+  static std::atomic<bool> inside{false};
+  EXPECT_EXIT(
+      {
+        alarm(60);
+        finch::exit_gate_register();
+        std::thread([] {
+          const finch::ExitGate gate;
+          std::atexit([] { _exit(8); });
+          inside = true;
+          for (;;) pause();
+        }).detach();
+        while (!inside) std::this_thread::yield();
+        finch::exit_gate_close(std::chrono::milliseconds(20));
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), testing::Eq(""));
+}
+#endif
+
 TEST_F(ProcessExit, Quickly) { EXPECT_CLEAN_EXITS(std::quick_exit(7)); }
 TEST_F(ProcessExit, AtOnce) { EXPECT_CLEAN_EXITS(_exit(7)); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ struct Case {
   size_t most;
   float slack;
 };
+// Not by its bytes: some lie between the members and are never written, which memcheck reports.
+void PrintTo(const Case& c, std::ostream* out) { *out << c.least << " to " << c.most << ", slack " << c.slack; }
 
 // Lists of several scanners, some of which turn exact midway, over random rows whose scanned scores err by up to the
 // bound: at the end there are the wanted ones by canonical score.

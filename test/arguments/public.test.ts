@@ -18,8 +18,10 @@ const {
   FeedbackStore,
   HealthChecks,
   HttpEncoder,
+  HttpReranker,
   LexicalIndex,
   OnnxEncoder,
+  OnnxReranker,
   ReplicatedFeedback,
   Selector,
   ToolIndex,
@@ -32,6 +34,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 const file = (ending: string) => path.join(folder, `${files++}.${ending}`);
 const models = path.resolve('models');
+const rerankerFolder = path.resolve('native/test/fixtures/reranker');
 const { signal } = new AbortController();
 // Relative paths lead here, whatever they are.
 process.chdir(folder);
@@ -58,6 +61,8 @@ const http = await HttpEncoder.open({
   retries: 0,
 });
 const onnx = await toolfinch.defaultEncoder();
+const httpReranker = new HttpReranker({ baseUrl: 'http://127.0.0.1:9', model: 'm', retries: 0 });
+const reranker = await OnnxReranker.open(rerankerFolder);
 const lexical = new LexicalIndex();
 const cache = new VectorCache();
 cache.write('key', Float32Array.of(1, 0));
@@ -199,6 +204,48 @@ add(
 );
 method('OnnxEncoder', onnx, 'encode', () => [['text'], { kind: 'query', signal }]);
 method('OnnxEncoder', onnx, 'countTokens', () => ['text', { kind: 'query', signal }]);
+const rerankOptions = { budgetMs: 1000, signal };
+add(
+  'HttpReranker',
+  (o: never) => new HttpReranker(o),
+  () => [
+    {
+      baseUrl: 'http://127.0.0.1:9/v1',
+      model: 'm',
+      apiKey: 'key',
+      revision: '1',
+      scoreKind: 'logit',
+      batchSize: 2,
+      retries: 0,
+      budgetMs: 100,
+      headers: { a: 'b' },
+      relevanceFloor: 0.2,
+      fetch,
+    },
+  ],
+);
+method('HttpReranker', httpReranker, 'rerank', () => ['query', [], rerankOptions]);
+add(
+  'OnnxReranker.open',
+  async (...a: [never]) => (await OnnxReranker.open(...a)).close(),
+  () => [
+    rerankerFolder,
+    {
+      verify: false,
+      maxTokens: 32,
+      truncation: 'document-first',
+      provider: 'cpu',
+      batchSize: 1,
+      budgetMs: 100,
+      cacheBytes: 1000,
+      signal,
+    },
+  ],
+);
+method('OnnxReranker', reranker, 'rerank', () => ['query', ['text'], rerankOptions]);
+method('OnnxReranker', reranker, 'countTokens', () => ['query', 'text']);
+add('readRerankerFolder', toolfinch.readRerankerFolder, () => [rerankerFolder, { verify: false }]);
+add('sigmoid', toolfinch.sigmoid, () => [1]);
 add(
   'defaultEncoder',
   async (o: never) => (await toolfinch.defaultEncoder(o)).close(),
@@ -565,7 +612,7 @@ test('every public function, method and constructor is among them', () => {
     (
       'AllowSet#bind Bandit#share Bandit#serialize Bandit#close CachedEncoder#close FinchError LexicalIndex FeedbackStore#now FeedbackStore#latestDecision ' +
       'HealthChecks#start HealthChecks#stop HealthChecks#run HealthChecks#failing ' +
-      'FeedbackStore#compact FeedbackStore#flush FeedbackStore#health FeedbackStore#close HttpEncoder#close ' +
+      'FeedbackStore#compact FeedbackStore#flush FeedbackStore#health FeedbackStore#close HttpEncoder#close HttpReranker#close OnnxReranker#close ' +
       'OnnxEncoder#close ReplicatedFeedback#now ReplicatedFeedback#health ReplicatedFeedback#checksum ' +
       'ReplicatedFeedback#close Snapshot Snapshot#keys Snapshot#close ToolIndex#ids ToolIndex#tools ToolIndex#info ' +
       'ToolIndex#snapshot ToolIndex#close VectorCache#clear VectorIndex#share VectorIndex#dropAnn VectorIndex#info VectorIndex#snapshot ' +
@@ -577,6 +624,7 @@ test('every public function, method and constructor is among them', () => {
     FeedbackStore,
     HttpEncoder,
     OnnxEncoder,
+    OnnxReranker,
     ReplicatedFeedback,
     ToolIndex,
     VectorIndex,

@@ -1,33 +1,34 @@
 // Long work leaves the event loop free; pending work keeps the process alive; idle, it does not.
 import { expect, test } from 'vitest';
 
-import { addon, fill, openEncoder, randomNumbers, runModule } from './addon.js';
+import type { CancelHandle } from '../../dist/esm/lib/native.js';
+import { addon, failure, fill, openEncoder, randomNumbers, runModule } from './addon.js';
 
-async function turnsDuring(promise: Promise<unknown>): Promise<number> {
-  let pending = true;
-  const done = promise.finally(() => {
-    pending = false;
+/** The loop turns while work that takes far longer than the turns is under way; it is cancelled then. */
+async function expectTurns(start: (cancel: CancelHandle) => Promise<unknown>): Promise<void> {
+  const cancel = addon.cancelCreate();
+  let settled = false;
+  const work = start(cancel).finally(() => {
+    settled = true;
   });
-  let turns = 0;
-  while (pending) {
-    await new Promise((resolve) => setImmediate(resolve));
-    turns++;
-  }
-  await done;
-  return turns;
+  const ended = failure(() => work);
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(settled).toBe(false);
+  addon.cancelSignal(cancel);
+  expect((await ended).code).toBe('FINCH_ABORTED');
 }
 
 test('a long search, a graph being built and encoding leave the loop turning', async () => {
-  const { index, snapshot } = fill(5000, 384);
-  const queries = randomNumbers(256 * 384, 5);
-  expect(await turnsDuring(addon.search(snapshot, queries, { k: 50 }))).toBeGreaterThan(20);
-  expect(await turnsDuring(addon.indexBuildAnn(index))).toBeGreaterThan(20);
+  const { index, snapshot } = fill(20_000, 384);
+  const queries = randomNumbers(4096 * 384, 5);
+  await expectTurns((cancel) => addon.search(snapshot, queries, { k: 50 }, cancel));
+  await expectTurns((cancel) => addon.indexBuildAnn(index, null, cancel));
   const encoder = await openEncoder();
   const texts = Array.from(
-    { length: 64 },
+    { length: 5000 },
     (_, i) => `Remind me about appointment ${i} tomorrow at noon`,
   );
-  expect(await turnsDuring(addon.encode(encoder, texts))).toBeGreaterThan(20);
+  await expectTurns((cancel) => addon.encode(encoder, texts, cancel));
 });
 
 test('awaiting keeps the process alive, having loaded does not', async () => {

@@ -19,7 +19,7 @@ it('a kill at any moment loses no acknowledged report and applies none twice (ad
   const { acknowledged, applied } = await killLoop();
   expect(acknowledged).toBeGreaterThan(0);
   expect(applied).toBeGreaterThanOrEqual(acknowledged);
-}, 120_000);
+});
 
 it('neither with a bandit in plain JavaScript', async () => {
   const sources = mkdtempSync(path.join(tmpdir(), 'finch-kill-sources-'));
@@ -32,4 +32,4 @@ it('neither with a bandit in plain JavaScript', async () => {
   } finally {
     rmSync(sources, { recursive: true, force: true });
   }
-}, 120_000);
+});

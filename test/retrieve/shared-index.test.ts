@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 import { FinchError } from '../../dist/esm/lib/errors.js';
 import { binding } from '../../dist/esm/lib/native.js';
@@ -51,9 +51,9 @@ function codeOf(call: () => unknown): string {
   return 'none';
 }
 
-async function collect(): Promise<void> {
-  // Handles of ended workers go with their environments; those of this thread when they are collected.
-  await new Promise((resolve) => setTimeout(resolve, 20));
+/** What workers had begun may go on for a moment after them, and holds what it works on. */
+async function untilShared(count: number): Promise<void> {
+  await vi.waitFor(() => expect(binding().sharedCount()).toBe(count), { timeout: 60_000 });
 }
 
 describe('a shared index', () => {
@@ -120,7 +120,10 @@ describe('a shared index', () => {
       const hits = await index.search(axis(number * rounds + rounds), { k: 1 });
       expect(hits[0]?.id).toBe(`left ${number}`);
     }
-    expect(index.info().slots).toBeLessThanOrEqual(20);
+    // Rows that a snapshot still read had to stay; now that none is open, places are used again.
+    const { slots } = index.info();
+    for (let round = 0; round < 50; round++) await index.upsert(['left 0'], axis(round));
+    expect(index.info().slots).toBeLessThanOrEqual(slots + 2);
     index.close();
   });
 
@@ -159,9 +162,8 @@ describe('a shared index', () => {
     }
     expect(binding().sharedCount()).toBe(before + 1);
     index.close();
-    await collect();
+    await untilShared(before);
     expect(codeOf(() => VectorIndex.fromShared(token))).toBe('FINCH_CLOSED');
-    expect(binding().sharedCount()).toBe(before);
   });
 
   test('the last holder may be a worker', async () => {

@@ -21,6 +21,7 @@ export class DecisionSharing {
   readonly #keys: CatalogueKeys;
   readonly #limits: ReplicaLimits;
   readonly #waiting = new EvictionQueue<string>();
+  #sending = 0;
   readonly #wake = new Changes();
 
   constructor(window: DecisionWindow, keys: CatalogueKeys, limits: ReplicaLimits) {
@@ -29,8 +30,9 @@ export class DecisionSharing {
     this.#limits = limits;
   }
 
+  /** Decisions that Redis has not confirmed. */
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + this.#sending;
   }
 
   add(id: string): void {
@@ -65,6 +67,7 @@ export class DecisionSharing {
         continue;
       }
       const { decisionTtlMs, sharedDecisions } = this.#limits;
+      this.#sending = ids.length;
       try {
         await link.script(
           share,
@@ -74,6 +77,8 @@ export class DecisionSharing {
       } catch (error) {
         for (const id of ids) this.#waiting.push(id);
         throw error;
+      } finally {
+        this.#sending = 0;
       }
     }
   }

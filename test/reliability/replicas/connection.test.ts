@@ -4,8 +4,9 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { needClient } from '../../../lib/reliability/replicas/redis-link.js';
 import * as scripts from '../../../lib/reliability/replicas/scripts.js';
+import { freePort } from '../../../scripts/free-port.mjs';
 import { expectCode, scratch } from '../scratch.js';
-import { describeRedis, freePort, TestRedis } from './redis-server.js';
+import { describeRedis, TestRedis } from './redis-server.js';
 import { expectEqual, openReplica, settle, until, updates, work } from './replica.js';
 
 /** The ACL rule of docs/replicas.md. */
@@ -78,7 +79,7 @@ describeRedis('a connection', () => {
       [{ url: url.replace('rediss', 'redis') }, /no answer|closed|reset|EPIPE/i],
     ] as const;
     for (const [redis, reason] of wrong) {
-      const replica = await openReplica(redis, { openWaitMs: 0 });
+      const replica = await openReplica(redis, { openWaitMs: 0, commandTimeoutMs: 1000 });
       const said = () => replica.health().lastError?.message ?? '';
       await until(() => reason.test(said()), String(reason), said);
       expect(replica.health().connected).toBe(false);

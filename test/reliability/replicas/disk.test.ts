@@ -4,8 +4,9 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
+import { freePort } from '../../../scripts/free-port.mjs';
 import { scratch } from '../scratch.js';
-import { describeRedis, freePort, TestRedis } from './redis-server.js';
+import { describeRedis, TestRedis } from './redis-server.js';
 import { openReplica, updates } from './replica.js';
 
 const run = promisify(execFile);

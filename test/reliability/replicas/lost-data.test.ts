@@ -35,7 +35,7 @@ describeRedis('a Redis that lost data', () => {
     await a.close();
     redis.cli('DEL', `${keys}:state`);
     redis.cli('HSET', `${keys}:state`, 'junk', 'v');
-    const b = await openReplica(redis.url);
+    const b = await openReplica(redis.url, { openWaitMs: 200 });
     await until(() => b.health().lastError !== undefined, 'it is told');
     expect(b.health().lastError?.message).toMatch(/:state is there but no replica wrote it/);
     redis.cli('DEL', `${keys}:state`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe } from 'vitest';
+import { freePort } from '../../../scripts/free-port.mjs';
 
 /** The version of the redis-server on the PATH; undefined when there is none. */
 export const redisVersion = (() => {
@@ -30,15 +31,6 @@ afterEach(async () => {
 export function closing<T extends { close(): Promise<void> }>(what: T): T {
   open.push(what);
   return what;
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** A redis-server process of the test's own, ended after it. */
@@ -76,9 +68,9 @@ export class TestRedis {
       'warning',
     ];
     const port = this.#args.includes('--port') ? [] : ['--port', String(this.port)];
-    this.#process = spawn('redis-server', [...fixed, ...port, ...this.#args], { stdio: 'ignore' });
-    const { exitCode } = this.#process;
-    this.#ended = new Promise((resolve) => this.#process?.on('exit', resolve));
+    const server = spawn('redis-server', [...fixed, ...port, ...this.#args], { stdio: 'ignore' });
+    this.#process = server;
+    this.#ended = new Promise((resolve) => server.on('exit', resolve));
     const up = () =>
       new Promise<boolean>((resolve) => {
         const socket = connect(this.port, '127.0.0.1', () => {
@@ -88,7 +80,9 @@ export class TestRedis {
         socket.on('error', () => resolve(false));
       });
     while (!(await up())) {
-      if (exitCode !== null) throw new Error(`redis-server ended with ${exitCode}`);
+      if (server.exitCode !== null) {
+        throw new Error(`redis-server ended with ${server.exitCode}`);
+      }
       await sleep(10);
     }
   }

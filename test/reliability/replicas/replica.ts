@@ -16,8 +16,9 @@ export function replicaOptions(more: Partial<Options>): Options {
     tenant: 'acme',
     catalogue: 'tools',
     redis: {},
-    commandTimeoutMs: 1000,
-    openWaitMs: 5000,
+    // Generous: a busy machine is no Redis that does not answer.
+    commandTimeoutMs: 10_000,
+    openWaitMs: 60_000,
     closeWaitMs: 500,
     ...more,
   };

@@ -41,7 +41,6 @@ describeRedis('Selectors', () => {
       const decision = await one.select(query, options);
       await a.flush();
       while (a.health().unshared > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-      await new Promise((resolve) => setTimeout(resolve, 20));
       expect((await two.report(decision.id, first, false)).status).toBe('queued');
     }
     await b.flush();

@@ -1,8 +1,9 @@
-#include "encode_queue.hpp"
+#include "text_queue.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <vector>
@@ -22,12 +23,14 @@ bool exiting() noexcept { return exit_gate_closed() || pool_stopping(); }
 
 }  // namespace
 
-struct EncodeQueue::Request {
+struct TextQueue::Request {
+  std::string query;
   std::string bytes;
   std::vector<size_t> ends;  // of each text in bytes
   std::vector<float> vectors;
   size_t next = 0;  // the first text that nobody has taken
   size_t left = 0;  // texts without a result
+  Clock::time_point deadline = kNever;
   finch_status status = FINCH_OK;
   char message[512] = "";
   finch_cancel* cancel = nullptr;
@@ -44,13 +47,13 @@ struct EncodeQueue::Request {
   }
 };
 
-struct EncodeQueue::Claim {
+struct TextQueue::Claim {
   Request* request;  // NULL once its result is somebody else's business
   size_t index;
 };
 
 // One text on its way, and everybody who waits for it.
-struct EncodeQueue::Flight {
+struct TextQueue::Flight {
   std::vector<int32_t> ids;
   std::vector<Claim> claims;
   bool landed = false;
@@ -58,55 +61,58 @@ struct EncodeQueue::Flight {
   std::string key() const { return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t)}; }
 };
 
-void EncodeQueue::Row::push(Request* request) noexcept {
+void TextQueue::Row::push(Request* request) noexcept {
   request->after = nullptr;
   (last != nullptr ? last->after : first) = request;
   last = request;
 }
 
-EncodeQueue::Request* EncodeQueue::Row::pop() noexcept {
+TextQueue::Request* TextQueue::Row::pop() noexcept {
   Request* request = first;
   if (request != nullptr && (first = request->after) == nullptr) last = nullptr;
   return request;
 }
 
-finch_status EncodeQueue::submit(const finch_string* texts, size_t count, finch_cancel* cancel, finch_encode_done done,
-                                 void* user) {
+finch_status TextQueue::submit(const Order& order) {
+  const size_t count = order.count;
   auto fresh = std::make_unique<Request>();
+  if (order.query.size > 0) fresh->query.assign(order.query.data, order.query.size);
   size_t total = 0;
-  for (size_t i = 0; i < count; i++) total += texts[i].size;
+  for (size_t i = 0; i < count; i++) total += order.texts[i].size;
   fresh->bytes.reserve(total);
   fresh->ends.reserve(count);
   for (size_t i = 0; i < count; i++) {
-    if (texts[i].size > 0) fresh->bytes.append(texts[i].data, texts[i].size);
+    if (order.texts[i].size > 0) fresh->bytes.append(order.texts[i].data, order.texts[i].size);
     fresh->ends.push_back(fresh->bytes.size());
   }
-  fresh->vectors.resize(std::max<size_t>(1, count * encoder_.dimension()));
+  fresh->vectors.resize(std::max<size_t>(1, count * model_.dimension()), std::numeric_limits<float>::quiet_NaN());
   fresh->left = count;
-  fresh->cancel = cancel;
-  fresh->done = done;
-  fresh->user = user;
-  const uint32_t threads = finch_pool_threads();
+  fresh->deadline = order.deadline;
+  fresh->cancel = order.cancel;
+  fresh->done = order.done;
+  fresh->user = order.user;
+  const uint32_t lanes = model_.lanes();
 
   std::lock_guard lock(mutex_);
   size_t wanted = count;
   // Without tasks nobody waits, so the row then holds the new request alone.
   if (drainers_ == 0) {
     if (wanted > 0) wanted--;
-    encoder_.retain();
+    model_.retain();
     if (const finch_status status = finch_pool_run(task, this); status != FINCH_OK) {
-      encoder_.release();  // the caller has one too
+      model_.release();  // the caller has one too
       return status;
     }
     drainers_++;
   }
-  finch_cancel_retain(cancel);
+  finch_cancel_retain(order.cancel);
+  if (fresh->deadline != kNever) deadlines_++;
   turns_.push(fresh.release());
   waiting_ += count;
-  for (; drainers_ < threads && wanted > 0; wanted--) {
-    encoder_.retain();
+  for (; drainers_ < lanes && wanted > 0; wanted--) {
+    model_.retain();
     if (finch_pool_run(task, this) != FINCH_OK) {
-      encoder_.release();
+      model_.release();
       break;
     }
     drainers_++;
@@ -114,10 +120,10 @@ finch_status EncodeQueue::submit(const finch_string* texts, size_t count, finch_
   return FINCH_OK;
 }
 
-void EncodeQueue::task(void* queue) noexcept { static_cast<EncodeQueue*>(queue)->drain(); }
+void TextQueue::task(void* queue) noexcept { static_cast<TextQueue*>(queue)->drain(); }
 
 // One text (or window of texts), then back to the end of the pool's queue, so that other work gets its turn as well.
-void EncodeQueue::drain() noexcept {
+void TextQueue::drain() noexcept {
   do {
     work();
     // Nobody waits for results any more; everything stays where it is until the process is gone.
@@ -126,13 +132,13 @@ void EncodeQueue::drain() noexcept {
     if (turns_.first == nullptr) {
       drainers_--;
       lock.unlock();
-      encoder_.release();  // maybe the last reference: `this` may be gone
+      model_.release();  // maybe the last reference: `this` may be gone
       return;
     }
   } while (finch_pool_run(task, this) != FINCH_OK);
 }
 
-void EncodeQueue::work() noexcept {
+void TextQueue::work() noexcept {
   Claim room[kMaxBatch];
   Row finished;
   const std::span<Claim> claims(room, take(room, &finished));
@@ -142,10 +148,10 @@ void EncodeQueue::work() noexcept {
   size_t used = 0;
   try {
     flights.reset(new Flight[claims.size()]);
-    encode(claims, {flights.get(), claims.size()}, &used);
+    run(claims, {flights.get(), claims.size()}, &used);
     return;
   } catch (...) {
-    fail(FINCH_NO_MEMORY, "out of memory while encoding a text; free some or send shorter texts.");
+    fail(FINCH_NO_MEMORY, "out of memory while running a text; free some or send shorter texts.");
   }
   for (size_t i = 0; i < used; i++) {
     if (!flights[i].landed) land(flights[i], FINCH_NO_MEMORY, nullptr);
@@ -160,10 +166,11 @@ void EncodeQueue::work() noexcept {
   deliver(failed);
 }
 
-size_t EncodeQueue::take(std::span<Claim> room, Row* finished) noexcept {
-  const size_t batch = encoder_.batch_size();
-  const size_t threads = finch_pool_threads();
+size_t TextQueue::take(std::span<Claim> room, Row* finished) noexcept {
+  const size_t batch = model_.batch_size();
+  const size_t threads = model_.lanes();
   std::lock_guard lock(mutex_);
+  if (deadlines_ > 0) expire(finished);
   // Never more than a fair share of what waits: the other threads shall have work too.
   const size_t share = batch == 1 ? 1 : std::max<size_t>(1, (waiting_ + threads - 1) / threads);
   const size_t limit = std::min({share, batch * kWindow, room.size()});
@@ -171,28 +178,54 @@ size_t EncodeQueue::take(std::span<Claim> room, Row* finished) noexcept {
   while (count < limit) {
     Request* request = turns_.pop();
     if (request == nullptr) break;
-    if (cancelled(request->cancel)) request->stop(FINCH_ABORTED, "cancelled before all texts were encoded.");
+    if (cancelled(request->cancel)) request->stop(FINCH_ABORTED, "cancelled before all texts were done.");
     if (request->status != FINCH_OK || request->count() == 0) {
-      const size_t dropped = request->count() - request->next;
-      request->next = request->count();
-      request->left -= dropped;
-      waiting_ -= dropped;
-      if (request->left == 0) finished->push(request);
+      drop(*request, finished);
       continue;
     }
     room[count++] = {request, request->next++};
     waiting_--;
-    if (request->next < request->count()) turns_.push(request);
+    if (request->next < request->count()) {
+      turns_.push(request);
+    } else if (request->deadline != kNever) {
+      deadlines_--;
+    }
   }
   return count;
 }
 
-void EncodeQueue::encode(std::span<Claim> claims, std::span<Flight> room, size_t* used) {
-  std::vector<int32_t> ids(encoder_.max_tokens());
+// Gives up what nobody has taken of a request that left the row. Holds the mutex.
+void TextQueue::drop(Request& request, Row* finished) noexcept {
+  const size_t dropped = request.count() - request.next;
+  request.next = request.count();
+  request.left -= dropped;
+  waiting_ -= dropped;
+  if (request.deadline != kNever) deadlines_--;
+  if (request.left == 0) finished->push(&request);
+}
+
+// Takes requests whose time is over out of the row, wherever they stand: none waits for its turn to be told so. Holds
+// the mutex.
+void TextQueue::expire(Row* finished) noexcept {
+  const Clock::time_point now = Clock::now();
+  Row kept;
+  while (Request* request = turns_.pop()) {
+    if (request->deadline > now) {
+      kept.push(request);
+    } else {
+      drop(*request, finished);
+    }
+  }
+  turns_ = kept;
+}
+
+void TextQueue::run(std::span<Claim> claims, std::span<Flight> room, size_t* used) {
+  std::vector<int32_t> ids(model_.max_tokens());
   for (Claim& claim : claims) {
     const Request& request = *claim.request;
     const size_t from = claim.index == 0 ? 0 : request.ends[claim.index - 1];
-    const size_t length = encoder_.tokenize(request.bytes.data() + from, request.ends[claim.index] - from, ids.data());
+    const std::string_view text(request.bytes.data() + from, request.ends[claim.index] - from);
+    const size_t length = model_.tokenize(request.query, text, ids.data());
     Flight& flight = room[*used];
     flight.ids.assign(ids.data(), ids.data() + length);
     flight.claims.assign(1, claim);
@@ -212,22 +245,27 @@ void EncodeQueue::encode(std::span<Claim> claims, std::span<Flight> room, size_t
   for (size_t i = 0; i < *used; i++) order.push_back(&room[i]);
   std::stable_sort(order.begin(), order.end(),
                    [](const Flight* a, const Flight* b) { return a->ids.size() < b->ids.size(); });
-  const size_t d = encoder_.dimension();
+  const size_t d = model_.dimension();
   std::vector<int32_t> rows;
   std::vector<float> vectors;
   for (size_t at = 0, next = 0; at < order.size(); at = next) {
+    // A window of several runs may take long: what nobody wants any more is left out of the later ones.
+    if (at > 0 && give_up(*order[at])) {
+      next = at + 1;
+      continue;
+    }
     const size_t length = order[at]->ids.size();
     rows.clear();
-    for (next = at; next < order.size() && next - at < encoder_.batch_size() && order[next]->ids.size() == length;
+    for (next = at; next < order.size() && next - at < model_.batch_size() && order[next]->ids.size() == length;
          next++) {
       rows.insert(rows.end(), order[next]->ids.begin(), order[next]->ids.end());
     }
     vectors.resize((next - at) * d);
-    const finch_status status = encoder_.run(rows.data(), next - at, length, vectors.data());
+    const finch_status status = model_.run(rows.data(), next - at, length, vectors.data());
     for (size_t i = at; i < next; i++) {
       // One bad text must not fail the others of its batch.
       if (status != FINCH_OK && next - at > 1) {
-        const finch_status own = encoder_.run(order[i]->ids.data(), 1, length, vectors.data());
+        const finch_status own = model_.run(order[i]->ids.data(), 1, length, vectors.data());
         land(*order[i], own, vectors.data());
       } else {
         land(*order[i], status, vectors.data() + (i - at) * d);
@@ -236,30 +274,55 @@ void EncodeQueue::encode(std::span<Claim> claims, std::span<Flight> room, size_t
   }
 }
 
+// Holds the mutex.
+void TextQueue::remove(const Flight& flight) noexcept {
+  // Found by pointer: making the key could fail.
+  for (auto at = flights_.begin(); at != flights_.end(); ++at) {
+    if (at->second == &flight) {
+      flights_.erase(at);
+      return;
+    }
+  }
+}
+
+// Ends a flight that was not run, if everybody who waits for it was cancelled or is past his deadline.
+bool TextQueue::give_up(Flight& flight) noexcept {
+  Row finished;
+  {
+    std::lock_guard lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    for (const Claim& claim : flight.claims) {
+      if (!cancelled(claim.request->cancel) && claim.request->deadline > now) return false;
+    }
+    remove(flight);
+    flight.landed = true;
+    if (exiting()) return true;
+    for (const Claim& claim : flight.claims) settle(claim, FINCH_OK, nullptr, &finished);
+  }
+  deliver(finished);
+  return true;
+}
+
 // Gives a result to everybody who waits for it; a failure's message is this thread's last one.
-void EncodeQueue::land(Flight& flight, finch_status status, const float* vector) noexcept {
+void TextQueue::land(Flight& flight, finch_status status, const float* vector) noexcept {
   flight.landed = true;
   Row finished;
   {
     std::lock_guard lock(mutex_);
-    // Found by pointer: making the key could fail.
-    for (auto at = flights_.begin(); at != flights_.end(); ++at) {
-      if (at->second == &flight) {
-        flights_.erase(at);
-        break;
-      }
-    }
+    remove(flight);
     if (exiting()) return;
     for (const Claim& claim : flight.claims) settle(claim, status, vector, &finished);
   }
   deliver(finished);
 }
 
-// Holds the mutex.
-void EncodeQueue::settle(const Claim& claim, finch_status status, const float* vector, Row* finished) noexcept {
+// A text that was given up has no vector and stays without a result. Holds the mutex.
+void TextQueue::settle(const Claim& claim, finch_status status, const float* vector, Row* finished) noexcept {
   Request& request = *claim.request;
   if (status == FINCH_OK) {
-    std::copy_n(vector, encoder_.dimension(), request.vectors.data() + claim.index * encoder_.dimension());
+    if (vector != nullptr) {
+      std::copy_n(vector, model_.dimension(), request.vectors.data() + claim.index * model_.dimension());
+    }
   } else {
     request.stop(status, finch_last_error());
   }
@@ -267,7 +330,7 @@ void EncodeQueue::settle(const Claim& claim, finch_status status, const float* v
   if (--request.left == 0) finished->push(&request);
 }
 
-void EncodeQueue::deliver(Row finished) noexcept {
+void TextQueue::deliver(Row finished) noexcept {
   while (Request* request = finished.pop()) {
     if (exiting()) return;
     const std::unique_ptr<Request> owned(request);

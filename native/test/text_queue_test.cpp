@@ -1,10 +1,12 @@
 // The queue in front of an encoder, with a stand-in for the model: order, fairness, sharing, cancellation, failures.
-#include "onnx/encode_queue.hpp"
+#include "onnx/text_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -25,13 +27,15 @@ constexpr uint32_t kDimension = 3;
 
 // A text's vector: its length, its first byte, the sum of its bytes. A text with '!' fails. run() waits while the gate
 // is shut.
-class StandIn final : public finch::TextEncoder {
+class StandIn final : public finch::TextModel {
  public:
   explicit StandIn(uint32_t batch = 1) : batch_(batch), queue(*this) {}
 
-  size_t tokenize(const char* text, size_t size, int32_t* ids) const override {
-    const size_t length = std::min<size_t>(size, max_tokens());
-    for (size_t i = 0; i < length; i++) ids[i] = static_cast<unsigned char>(text[i]);
+  // With a query: its bytes, then the text's.
+  size_t tokenize(std::string_view query, std::string_view text, int32_t* ids) const override {
+    const std::string all = std::string(query) + std::string(text);
+    const size_t length = std::min<size_t>(all.size(), max_tokens());
+    for (size_t i = 0; i < length; i++) ids[i] = static_cast<unsigned char>(all[i]);
     std::lock_guard lock(mutex_);
     tokenized_++;
     changed_.notify_all();
@@ -92,7 +96,7 @@ class StandIn final : public finch::TextEncoder {
   bool open_ = true;
   const uint32_t batch_;
   std::atomic<int> references{1};
-  finch::EncodeQueue queue;
+  finch::TextQueue queue;
 
  private:
   void set(bool open) {
@@ -133,10 +137,20 @@ struct Answer {
 };
 
 finch_status submit(StandIn& encoder, const std::vector<std::string>& texts, Answer& answer,
-                    finch_cancel* cancel = nullptr) {
+                    finch_cancel* cancel = nullptr,
+                    finch::TextQueue::Clock::time_point deadline = finch::TextQueue::kNever,
+                    const std::string& query = "") {
   std::vector<finch_string> list;
   for (const std::string& text : texts) list.push_back({text.data(), text.size()});
-  return encoder.queue.submit(list.data(), list.size(), cancel, Answer::done, &answer);
+  finch::TextQueue::Order order;
+  order.query = {query.data(), query.size()};
+  order.texts = list.data();
+  order.count = list.size();
+  order.deadline = deadline;
+  order.cancel = cancel;
+  order.done = Answer::done;
+  order.user = &answer;
+  return encoder.queue.submit(order);
 }
 
 std::vector<float> expected(const std::vector<std::string>& texts) {
@@ -148,10 +162,10 @@ std::vector<float> expected(const std::vector<std::string>& texts) {
   return vectors;
 }
 
-class EncodeQueueTest : public testing::TestWithParam<uint32_t> {};
-INSTANTIATE_TEST_SUITE_P(BatchSizes, EncodeQueueTest, testing::Values(1, 4, 256));
+class TextQueueTest : public testing::TestWithParam<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(BatchSizes, TextQueueTest, testing::Values(1, 4, 256));
 
-TEST_P(EncodeQueueTest, AnswersEveryRequestOnceAndInOrder) {
+TEST_P(TextQueueTest, AnswersEveryRequestOnceAndInOrder) {
   StandIn encoder(GetParam());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; t++) {
@@ -182,7 +196,7 @@ TEST_P(EncodeQueueTest, AnswersEveryRequestOnceAndInOrder) {
   EXPECT_LE(encoder.largest_, GetParam());
 }
 
-TEST(EncodeQueue, AShortRequestDoesNotWaitForALongOne) {
+TEST(TextQueue, AShortRequestDoesNotWaitForALongOne) {
   StandIn encoder;
   encoder.shut();
   std::vector<std::string> many;
@@ -204,7 +218,7 @@ TEST(EncodeQueue, AShortRequestDoesNotWaitForALongOne) {
   encoder.wait_idle();
 }
 
-TEST(EncodeQueue, TextsOfOneLengthShareARun) {
+TEST(TextQueue, TextsOfOneLengthShareARun) {
   StandIn encoder(4);
   std::vector<std::string> texts;
   for (int i = 0; i < 400; i++)
@@ -219,7 +233,7 @@ TEST(EncodeQueue, TextsOfOneLengthShareARun) {
   EXPECT_EQ(encoder.largest_, 4u);
 }
 
-TEST(EncodeQueue, EqualTextsOnTheirWayAreEncodedOnce) {
+TEST(TextQueue, EqualTextsOnTheirWayAreEncodedOnce) {
   StandIn encoder;
   encoder.shut();
   const size_t threads = finch_pool_threads();
@@ -237,7 +251,7 @@ TEST(EncodeQueue, EqualTextsOnTheirWayAreEncodedOnce) {
   EXPECT_LE(encoder.runs_, threads > 1 ? threads : answers.size());
 }
 
-TEST(EncodeQueue, CancelledRequestsAreDropped) {
+TEST(TextQueue, CancelledRequestsAreDropped) {
   StandIn encoder;
   encoder.shut();
   finch_cancel* cancel = nullptr;
@@ -266,7 +280,56 @@ TEST(EncodeQueue, CancelledRequestsAreDropped) {
   for (const Answer* answer : {&dropped, &kept, &late}) EXPECT_EQ(answer->calls, 1);
 }
 
-TEST_P(EncodeQueueTest, AFailureHitsOnlyItsOwnRequest) {
+// A request whose time is over is answered as soon as a thread is free, wherever it stands: what ran has its result,
+// the rest NaN.
+TEST_P(TextQueueTest, WhatIsNotBegunInTimeHasNoResult) {
+  StandIn encoder(GetParam());
+  encoder.shut();
+  std::vector<std::string> many, others;
+  for (int i = 0; i < 3000; i++) many.push_back(std::string(1 + i % 40, 'a') + std::to_string(i));
+  for (int i = 0; i < 3000; i++) others.push_back(std::string(1 + i % 40, 'b') + std::to_string(i));
+  Answer late, patient, over;
+  const auto now = finch::TextQueue::Clock::now();
+  ASSERT_EQ(submit(encoder, others, patient), FINCH_OK);
+  ASSERT_EQ(submit(encoder, many, late, nullptr, now + std::chrono::milliseconds(1)), FINCH_OK);
+  ASSERT_EQ(submit(encoder, {"x", "y"}, over, nullptr, now - std::chrono::milliseconds(1)), FINCH_OK);
+  encoder.wait_until([&] { return encoder.inside_ > 0; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  encoder.open();
+  for (Answer* answer : {&late, &over, &patient}) answer->wait();
+  encoder.wait_idle();
+  EXPECT_EQ(patient.vectors, expected(others));
+  EXPECT_EQ(over.status, FINCH_OK);
+  ASSERT_EQ(over.vectors.size(), 2 * kDimension);
+  for (const float value : over.vectors) EXPECT_TRUE(std::isnan(value));
+  EXPECT_EQ(late.status, FINCH_OK) << late.message;
+  ASSERT_EQ(late.vectors.size(), many.size() * kDimension);
+  size_t done = 0;
+  for (size_t i = 0; i < many.size(); i++) {
+    const std::vector<float> got(late.vectors.begin() + static_cast<std::ptrdiff_t>(i * kDimension),
+                                 late.vectors.begin() + static_cast<std::ptrdiff_t>((i + 1) * kDimension));
+    if (std::isnan(got[0])) continue;
+    EXPECT_EQ(got, StandIn::expected(many[i]));
+    done++;
+  }
+  // At most what each thread had taken when the gate opened.
+  EXPECT_LE(done, finch_pool_threads() * 256u);
+  EXPECT_EQ(late.calls + over.calls + patient.calls, 3);
+}
+
+TEST(TextQueue, AQueryStandsBeforeEachOfItsTexts) {
+  StandIn encoder;
+  Answer first, second;
+  ASSERT_EQ(submit(encoder, {"a", "b"}, first, nullptr, finch::TextQueue::kNever, "query "), FINCH_OK);
+  ASSERT_EQ(submit(encoder, {"a"}, second), FINCH_OK);
+  first.wait();
+  second.wait();
+  EXPECT_EQ(first.vectors, expected({"query a", "query b"}));
+  EXPECT_EQ(second.vectors, expected({"a"}));
+  encoder.wait_idle();
+}
+
+TEST_P(TextQueueTest, AFailureHitsOnlyItsOwnRequest) {
   StandIn encoder(GetParam());
   for (int round = 0; round < 20; round++) {
     Answer good, bad;
@@ -286,7 +349,7 @@ TEST_P(EncodeQueueTest, AFailureHitsOnlyItsOwnRequest) {
   encoder.wait_idle();
 }
 
-TEST(EncodeQueue, NoTextsAreAnAnswerToo) {
+TEST(TextQueue, NoTextsAreAnAnswerToo) {
   StandIn encoder;
   Answer answer;
   ASSERT_EQ(submit(encoder, {}, answer), FINCH_OK);
@@ -297,7 +360,7 @@ TEST(EncodeQueue, NoTextsAreAnAnswerToo) {
   encoder.wait_idle();
 }
 
-TEST(EncodeQueue, AnAnswerMaySubmitAgain) {
+TEST(TextQueue, AnAnswerMaySubmitAgain) {
   StandIn encoder;
   Answer first, second;
   first.then = [&] { EXPECT_EQ(submit(encoder, {"second"}, second), FINCH_OK); };
@@ -308,7 +371,7 @@ TEST(EncodeQueue, AnAnswerMaySubmitAgain) {
   encoder.wait_idle();
 }
 
-TEST(EncodeQueue, OtherWorkGetsItsTurn) {
+TEST(TextQueue, OtherWorkGetsItsTurn) {
   StandIn encoder;
   encoder.shut();
   std::vector<std::string> many;
