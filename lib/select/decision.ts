@@ -1,5 +1,5 @@
 import type { Tool } from '../catalog/tool.js';
-import type { FinchErrorCode } from '../errors.js';
+import type { FinchCode } from '../errors.js';
 import type { RerankScoreKind } from '../rerank/reranker.js';
 import type { CutRuleName } from '../truncate/cut-rule.js';
 import type { Cut } from '../truncate/dynamic-cut.js';
@@ -60,7 +60,7 @@ export interface RerankRecord {
     readonly probability?: number;
   }>;
   /** Why it failed. */
-  readonly error?: { readonly code: FinchErrorCode; readonly message: string };
+  readonly error?: { readonly code: FinchCode; readonly message: string };
 }
 
 /** A tool that was considered, with the score each stage gave it. */
