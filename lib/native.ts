@@ -123,6 +123,8 @@ export interface NativeArmScores {
   availability: Float32Array;
   /** NaN where there is no feedback. */
   lastOutcome: Float32Array;
+  /** cos(x, where it worked) − cos(x, where it failed); NaN without both. */
+  contrast: Float32Array;
   evidence: Float64Array;
   updates: Float64Array;
 }

@@ -31,6 +31,16 @@ const { values } = parseArgs({
 async function run() {
   const folder = await mkdtemp(path.join(tmpdir(), 'toolfinch-live-validation-'));
   const fleet = new Fleet(folder);
+  const end = async () => {
+    await fleet.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const stopped = (/** @type {NodeJS.Signals} */ signal) => {
+    // Calls under way fail while the servers go; nobody waits for them any more.
+    const exit = () => process.exit(signal === 'SIGINT' ? 130 : 143);
+    end().then(exit, exit);
+  };
+  process.once('SIGINT', stopped).once('SIGTERM', stopped);
   try {
     await fleet.start();
     const encoder = new CachedEncoder(await defaultEncoder());
@@ -44,8 +54,8 @@ async function run() {
       await encoder.close();
     }
   } finally {
-    await fleet.close();
-    await rm(folder, { recursive: true, force: true });
+    await end();
+    process.off('SIGINT', stopped).off('SIGTERM', stopped);
   }
 }
 

@@ -47,9 +47,17 @@ export interface ChangeOptions {
   signal?: AbortSignal | undefined;
   /** Called as texts are encoded. */
   onProgress?: (progress: Progress) => void;
+  /**
+   * A FeedbackStore or ReplicatedFeedback that is to forget (`drop`) what it learnt of the tools that this change replaces by
+   * others of the same id, or removes. Left out: it is kept. What `drop` throws comes after the change, which stays.
+   */
+  feedback?: { drop(toolIds: readonly string[]): Promise<void> } | undefined;
 }
 
-const aChange = fields({ onProgress: optional(aFunction) });
+const aChange = fields({
+  onProgress: optional(aFunction),
+  feedback: optional(fields({ drop: aFunction })),
+});
 
 /** What a change did to the catalogue. */
 export interface ChangeSummary {
@@ -248,8 +256,8 @@ export class ToolIndex implements Disposable {
   }
 
   /** Removes all of the ids or, when one is not there, none. @throws FinchError FINCH_UNKNOWN_ID, FINCH_DUPLICATE_ID */
-  remove(ids: readonly string[]): Promise<ChangeSummary> {
-    return this.#exclusively(() => this.#apply([], ids, {}));
+  remove(ids: readonly string[], options: ChangeOptions = {}): Promise<ChangeSummary> {
+    return this.#exclusively(() => this.#apply([], ids, options));
   }
 
   /** Makes the catalogue equal to `tools`: adds, replaces and removes, embedding only texts that are new. */
@@ -308,7 +316,7 @@ export class ToolIndex implements Disposable {
     const fresh: { tool: Tool; hash: string; tokens: number; text: string }[] = [];
     const kept: Entry[] = [];
     let added = 0;
-    let replaced = 0;
+    const replaced: string[] = [];
     await inTurns(tools, (tool) => {
       const text = indexText(tool, this.indexText);
       const hash = contentHash(tool, text, this.encoder.model, recipe);
@@ -318,7 +326,7 @@ export class ToolIndex implements Disposable {
         kept.push({ ...old, tool, tokens });
       } else {
         if (old === undefined) added += 1;
-        else replaced += 1;
+        else replaced.push(tool.id);
         fresh.push({ tool, hash, tokens, text });
       }
     });
@@ -350,9 +358,11 @@ export class ToolIndex implements Disposable {
     await this.#addLexical(changed);
     await this.#setPriors();
     await this.#keepAnn();
+    const forgotten = [...replaced, ...gone];
+    if (forgotten.length > 0) await options.feedback?.drop(forgotten);
     return {
       added,
-      replaced,
+      replaced: replaced.length,
       unchanged: kept.length,
       removed: gone.length,
       encoded: encoded.texts,

@@ -11,8 +11,8 @@ export interface ReliabilityRecord {
   /** The exploration bonus that was added; 0 when exploring is off. */
   readonly bonus: number;
   /**
-   * In [0, 1]. 1: taken to work, or due for a trial after failures (`lastOutcome` is then 0); below 0.5: suspended until its
-   * trial is due.
+   * In [0, 1]. 1: taken to work, or due for a trial after failures (`lastOutcome` is then 0); below 0.5: suspended, or taken
+   * to fail for queries like this one (`contrast` below 0), until its trial is due.
    */
   readonly availability: number;
   /** The static prior, in [0, 1]. */
@@ -23,6 +23,11 @@ export interface ReliabilityRecord {
   readonly reports: number;
   /** The latest report: 1 worked, 0 failed; absent without one. */
   readonly lastOutcome?: number;
+  /**
+   * Of a tool that has failed and worked since: the query's cosine with the mean of the queries it worked for, less that with
+   * the mean of those it failed for, in [-2, 2].
+   */
+  readonly contrast?: number;
 }
 
 /** Where a candidate's way ended. */

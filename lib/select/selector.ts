@@ -484,6 +484,7 @@ function candidateOf(
   const hit = retrieved.get(at(ranked.keys));
   const cutValue = applied?.valueOf.get(at(ranked.keys));
   const lastOutcome = at(ranked.lastOutcome);
+  const contrast = at(ranked.contrast);
   const availability = at(ranked.availability);
   return {
     id: ranked.ids[i] as string,
@@ -504,6 +505,7 @@ function candidateOf(
       evidence: at(ranked.evidence),
       reports: at(ranked.updates),
       ...(Number.isNaN(lastOutcome) ? {} : { lastOutcome }),
+      ...(Number.isNaN(contrast) ? {} : { contrast }),
     },
     tokens,
     ...(availability < unhealthyBelow ? { unhealthy: true as const } : {}),

@@ -66,6 +66,8 @@ void ArmTable::swap(ArmTable& other) noexcept {
   std::swap(places_, other.places_);
   std::swap(size_, other.size_);
   std::swap(blocks_, other.blocks_);
+  contrasts_.swap(other.contrasts_);
+  free_contrasts_.swap(other.free_contrasts_);
   std::swap(evidence, other.evidence);
   std::swap(budget, other.budget);
 }
@@ -108,7 +110,28 @@ Arm* ArmTable::make(std::string_view id, uint64_t hash, const BanditRule& rule, 
   return arm;
 }
 
+Contrast* ArmTable::make_contrast(Arm* arm, size_t dimension) {
+  if (arm->contrast != 0) return contrast(*arm);
+  auto made = std::make_unique<Contrast>(dimension);
+  if (!free_contrasts_.empty()) {
+    const uint32_t place = free_contrasts_.back();
+    free_contrasts_.pop_back();
+    contrasts_[place] = std::move(made);
+    arm->contrast = place + 1;
+  } else {
+    contrasts_.reserve(contrasts_.size() + 1 > contrasts_.capacity() ? 2 * contrasts_.size() + 1 : 0);
+    free_contrasts_.reserve(contrasts_.capacity());
+    contrasts_.push_back(std::move(made));
+    arm->contrast = static_cast<uint32_t>(contrasts_.size());
+  }
+  return contrast(*arm);
+}
+
 void ArmTable::erase(Arm* arm) noexcept {
+  if (arm->contrast != 0) {
+    contrasts_[arm->contrast - 1].reset();
+    free_contrasts_.push_back(arm->contrast - 1);
+  }
   const size_t mask = places_.size() - 1;
   size_t hole = place_of(arm->hash);
   while (places_[hole] != arm) hole = (hole + 1) & mask;
@@ -127,7 +150,11 @@ void ArmTable::erase(Arm* arm) noexcept {
 
 uint64_t ArmTable::bytes() const noexcept {
   uint64_t sum = places_.size() * sizeof(Arm*) + blocks_.bytes();
-  each([&](const Arm& arm) { sum += arm.id.bytes(); });
+  each([&](const Arm& arm) {
+    sum += arm.id.bytes();
+    if (arm.contrast != 0) sum += sizeof(Contrast) + 2 * contrast(arm)->dimension() * sizeof(float);
+  });
+  sum += contrasts_.capacity() * sizeof(std::unique_ptr<Contrast>) + free_contrasts_.capacity() * sizeof(uint32_t);
   return sum;
 }
 

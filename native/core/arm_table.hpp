@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "availability.hpp"
+#include "contrast.hpp"
 #include "trials.hpp"
 
 namespace finch {
@@ -84,6 +85,7 @@ struct alignas(64) Arm {
   float prior = 0.0f;  // r, as of the first update
   float last_outcome = 0.0f;
   mutable std::atomic<Inverse> inverse{Inverse::ready};
+  uint32_t contrast = 0;  // its place in the table, from 1; 0: none, as for tools that never failed
 
   // A, b and 1 / A, a stride apart; none in the mean form.
   float* vectors() const noexcept { return reinterpret_cast<float*>(const_cast<Arm*>(this + 1)); }
@@ -135,6 +137,13 @@ class ArmTable {
   Arm* make(std::string_view id, uint64_t hash, const BanditRule& rule, float prior);
   void erase(Arm* arm) noexcept;
 
+  // nullptr: none.
+  Contrast* contrast(const Arm& arm) const noexcept {
+    return arm.contrast == 0 ? nullptr : contrasts_[arm.contrast - 1].get();
+  }
+  // The arm's contrast, empty if it had none. Throws std::bad_alloc, nothing changed.
+  Contrast* make_contrast(Arm* arm, size_t dimension);
+
   size_t size() const noexcept { return size_; }
   // Resident bytes of all arms and of the table.
   uint64_t bytes() const noexcept;
@@ -159,6 +168,8 @@ class ArmTable {
   std::vector<Arm*> places_;  // open addressing, a power of two, at most half full
   size_t size_ = 0;
   BlockStore blocks_;
+  std::vector<std::unique_ptr<Contrast>> contrasts_;
+  std::vector<uint32_t> free_contrasts_;  // places of none, with room for all
 };
 
 // An arm's evidence in units of 2^-20.

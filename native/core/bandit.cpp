@@ -12,78 +12,15 @@
 #include "error.hpp"
 #include "kernels/bandit/bandit.hpp"
 #include "kernels/kernels.hpp"
-#include "sized.hpp"
 #include "small_buffer.hpp"
 #include "unit.hpp"
 
 namespace finch {
 namespace {
 
-constexpr double kDefaultHalfLife = 30000.0;
-constexpr double kDefaultHalfLifeMax = 3600000.0;
-constexpr float kDefaultTrialShare = 0.0025f;
-constexpr float kLambdaLow = 1e-6f;
-constexpr float kLambdaHigh = 1e6f;
-constexpr float kGammaLow = 1e-6f;
 // Arms that are looked up before any is scored.
 constexpr size_t kGroup = 16;
 constexpr size_t kLine = 64;
-
-finch_status read_options(const finch_bandit_options* given, BanditRule* out) noexcept {
-  if (given == nullptr) return fail(FINCH_INVALID_ARGUMENT, "options is NULL; dimension is required.");
-  finch_bandit_options o;
-  if (!read_sized(given, offsetof(finch_bandit_options, trial_share), &o)) {
-    return fail(FINCH_INVALID_ARGUMENT, "finch_bandit_options.size = %zu; expected sizeof(finch_bandit_options) = %zu.",
-                given->size, sizeof(finch_bandit_options));
-  }
-  if (o.dimension == 0 || o.dimension > FINCH_MAX_DIMENSION) {
-    return fail(FINCH_DIMENSION, "dimension = %u; expected 1 to %u.", o.dimension, FINCH_MAX_DIMENSION);
-  }
-  if (o.form < FINCH_BANDIT_CALIBRATED || o.form > FINCH_BANDIT_MEAN) {
-    return fail(FINCH_INVALID_ARGUMENT, "form = %d; expected FINCH_BANDIT_CALIBRATED, _LITERAL or _MEAN.", o.form);
-  }
-  const float lambda = o.lambda == 0.0f ? 1.0f : o.lambda;
-  if (!(lambda >= kLambdaLow && lambda <= kLambdaHigh)) {
-    return fail(FINCH_INVALID_ARGUMENT, "lambda = %g; expected 1e-6 to 1e6 (0: the default, 1).",
-                static_cast<double>(lambda));
-  }
-  const float gamma = o.gamma == 0.0f ? 0.95f : o.gamma;
-  if (!(gamma >= kGammaLow && gamma <= 1.0f)) {
-    return fail(FINCH_INVALID_ARGUMENT, "gamma = %g; expected 1e-6 to 1 (0: the default, 0.95).",
-                static_cast<double>(gamma));
-  }
-  const float alpha = o.alpha == FINCH_ALPHA_ZERO ? 0.0f : o.alpha == 0.0f ? 0.1f : o.alpha;
-  if (!(alpha >= 0.0f && alpha <= 1e6f)) {
-    return fail(FINCH_INVALID_ARGUMENT, "alpha = %g; expected 0 to 1e6 (0: the default, 0.1; FINCH_ALPHA_ZERO: none).",
-                static_cast<double>(alpha));
-  }
-  const float g = o.availability_gamma == 0.0f ? 0.5f : o.availability_gamma;
-  if (!(g > 0.0f && g < 1.0f)) {
-    return fail(FINCH_INVALID_ARGUMENT, "availability_gamma = %g; expected above 0 and below 1 (0: the default, 0.5).",
-                static_cast<double>(g));
-  }
-  const double half_life = o.availability_half_life == 0.0 ? kDefaultHalfLife : o.availability_half_life;
-  if (!(half_life > 0.0 && std::isfinite(half_life))) {
-    return fail(FINCH_INVALID_ARGUMENT,
-                "availability_half_life = %g; expected above 0 and finite (0: the default, 30000).", half_life);
-  }
-  const double half_life_max =
-      o.availability_half_life_max == 0.0 ? std::max(kDefaultHalfLifeMax, half_life) : o.availability_half_life_max;
-  if (!(half_life_max >= half_life && std::isfinite(half_life_max))) {
-    return fail(FINCH_INVALID_ARGUMENT,
-                "availability_half_life_max = %g; expected finite and at least availability_half_life = %g.",
-                half_life_max, half_life);
-  }
-  const float share = o.trial_share == 0.0f ? kDefaultTrialShare : o.trial_share;
-  if (!(share > 0.0f && (share <= 1.0f || std::isinf(share)))) {
-    return fail(FINCH_INVALID_ARGUMENT,
-                "trial_share = %g; expected above 0 and at most 1, or infinity (0: the default, 0.0025).",
-                static_cast<double>(share));
-  }
-  *out = {o.dimension, o.form, lambda,
-          gamma,       alpha,  {static_cast<double>(g), half_life, half_life_max, static_cast<double>(share)}};
-  return FINCH_OK;
-}
 
 finch_status check_bandit(const finch_bandit* bandit) noexcept {
   return bandit != nullptr ? FINCH_OK : fail(FINCH_INVALID_ARGUMENT, "bandit is NULL; expected a handle.");
@@ -189,11 +126,13 @@ class Scorer {
         static_cast<float>(alpha_ * std::sqrt((rule_.form == FINCH_BANDIT_MEAN ? log_evidence_ : 1.0) / lambda_));
     score.availability = 1.0f;
     score.last_outcome = std::numeric_limits<float>::quiet_NaN();
+    score.contrast = std::numeric_limits<float>::quiet_NaN();
     return score;
   }
 
-  // `dot` = sum b_i x_i / A_i and `spread` = sum x_i^2 / A_i; not read in the mean form.
-  finch_arm_score of(const Arm& arm, float dot, float spread, double now) const noexcept {
+  // `dot` = sum b_i x_i / A_i and `spread` = sum x_i^2 / A_i; not read in the mean form. `contrast`: may be null.
+  finch_arm_score of(const Arm& arm, float dot, float spread, const Contrast* contrast, const float* unit,
+                     double now) const noexcept {
     finch_arm_score score{};
     const double r = static_cast<double>(arm.prior);
     double mean = 0.0;
@@ -211,6 +150,10 @@ class Scorer {
     score.bonus = static_cast<float>(alpha_ * std::sqrt(variance));
     score.availability = static_cast<float>(
         offered_availability(arm.availability, rule_.availability, evidence_of(rule_, arm), budget_, now));
+    score.contrast = contrast == nullptr ? std::numeric_limits<float>::quiet_NaN() : contrast->at(unit, 1.0);
+    if (Contrast::foresees(score.contrast) && contrast->is_believed() && contrast->waits(rule_.availability, budget_, now)) {
+      score.availability = std::min(score.availability, static_cast<float>(kWaiting));
+    }
     score.last_outcome = arm.last_outcome;
     score.evidence = arm.evidence;
     score.updates = arm.updates;
@@ -264,10 +207,10 @@ void score_group(const BanditRule& rule, const ArmTable& table, const Scorer& sc
     if (arms[i] == nullptr) {
       out[i] = scorer.fresh(ids[i].prior);
     } else if (rule.keeps_vectors()) {
-      out[i] = scorer.of(*arms[i], dots[known], spreads[known], now);
+      out[i] = scorer.of(*arms[i], dots[known], spreads[known], table.contrast(*arms[i]), unit, now);
       ++known;
     } else {
-      out[i] = scorer.of(*arms[i], 0.0f, 0.0f, now);
+      out[i] = scorer.of(*arms[i], 0.0f, 0.0f, nullptr, unit, now);
     }
   }
 }
@@ -327,17 +270,29 @@ struct UpdateRule {
   float floor;
 };
 
-// What one outcome changes on its arm besides the vectors.
-void record(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, uint64_t* total) noexcept {
+// What one outcome changes on its arm besides the vectors. `in_context`: its context was foreseen to fail.
+void record(const UpdateRule& update, Arm* arm, const finch_outcome& outcome, bool in_context,
+            uint64_t* total) noexcept {
   settle(update.budget, update.rule.availability, arm->availability, evidence_of(update.rule, *arm),
-         static_cast<double>(outcome.y), outcome.now);
+         static_cast<double>(outcome.y), outcome.now, in_context);
   if (arm->updates > 0) *total -= evidence_units(arm->evidence);
   arm->evidence = update.gamma * arm->evidence + 1.0;
   arm->reward_sum = update.gamma * arm->reward_sum + static_cast<double>(outcome.y);
   *total += evidence_units(arm->evidence);
-  observe(&arm->availability, update.rule.availability, static_cast<double>(outcome.y), outcome.now);
+  if (!in_context || outcome.y >= 0.5f) {
+    observe(&arm->availability, update.rule.availability, static_cast<double>(outcome.y), outcome.now);
+  }
   arm->last_outcome = outcome.y;
   if (arm->updates < kMostUpdates) ++arm->updates;
+}
+
+// An outcome with the context x, `root` long.
+void record_in_context(const UpdateRule& update, Arm* arm, Contrast* contrast, const finch_outcome& outcome,
+                       const float* x, uint64_t* total) noexcept {
+  if (contrast == nullptr) return record(update, arm, outcome, false, total);
+  const float seen = contrast->at(x, update.root);
+  record(update, arm, outcome, Contrast::foresees(seen) && contrast->is_believed(), total);
+  contrast->learn(x, seen, static_cast<double>(outcome.y), outcome.now);
 }
 
 // The vectors' part, in the context x, `root` long.
@@ -368,10 +323,17 @@ class Targets {
           const ScoredId& wanted = group[i - first];
           arms_[i] = table->find(wanted.id, wanted.hash);
           if (arms_[i] == nullptr) arms_[i] = table->make(wanted.id, wanted.hash, rule, wanted.prior);
+          // An empty one that a later failure leaves behind says nothing.
+          const finch_outcome& outcome = outcomes[i];
+          if (rule.form == FINCH_BANDIT_CALIBRATED && outcome.x != nullptr && outcome.y < 0.5f) {
+            table->make_contrast(arms_[i], rule.dimension);
+          }
         }
       }
     } catch (...) {
-      // An arm made here has no update yet. It may be there more than once: its first place erases it.
+      // An arm made here has no update yet. It may be there more than once: its first place erases it. The one at which it
+      // failed may lack its contrast alone.
+      if (i < count && arms_[i] != nullptr) ++i;
       while (i-- > 0) {
         if (arms_[i]->updates == 0 && std::find(arms_.data(), arms_.data() + i, arms_[i]) == arms_.data() + i) {
           table->erase(arms_[i]);
@@ -433,7 +395,7 @@ finch_status finch_bandit_create(const finch_bandit_options* options, finch_band
   return finch::guarded([&]() -> finch_status {
     if (out == nullptr) return finch::fail(FINCH_INVALID_ARGUMENT, "out is NULL; pass where to put the bandit handle.");
     finch::BanditRule rule;
-    const finch_status status = finch::read_options(options, &rule);
+    const finch_status status = finch::read_bandit_rule(options, &rule);
     if (status != FINCH_OK) return status;
     *out = new finch_bandit(rule);
     return FINCH_OK;
@@ -516,12 +478,16 @@ finch_status finch_bandit_update(finch_bandit* bandit, const finch_outcome* outc
     std::unique_lock lock(bandit->mutex);
     const finch::Targets targets(&bandit->table, bandit->rule, outcomes, count);
     for (size_t i = 0; i < count; ++i) {
-      finch::record(update, targets[i], outcomes[i], &bandit->table.evidence);
-      if (!bandit->rule.keeps_vectors() || outcomes[i].x == nullptr) continue;
+      if (!bandit->rule.keeps_vectors() || outcomes[i].x == nullptr) {
+        finch::record(update, targets[i], outcomes[i], false, &bandit->table.evidence);
+        continue;
+      }
       // Outcomes of one decision share its context.
       if (i == 0 || outcomes[i].x != outcomes[i - 1].x) {
         finch::kernels().scale(outcomes[i].x, factors[i] * update.root, dimension, x.data());
       }
+      finch::record_in_context(update, targets[i], bandit->table.contrast(*targets[i]), outcomes[i], x.data(),
+                               &bandit->table.evidence);
       finch::learn(update, targets[i], outcomes[i], x.data());
     }
     return FINCH_OK;

@@ -27,6 +27,9 @@ struct BanditRule {
   size_t stride() const noexcept { return (static_cast<size_t>(dimension) + 15) / 16 * 16; }
 };
 
+// Sets the message on failure.
+finch_status read_bandit_rule(const finch_bandit_options* given, BanditRule* out) noexcept;
+
 inline std::string_view view(const finch_string& s) noexcept { return {s.data, s.size}; }
 
 // An id to be scored, its hash known: hash_id(id).

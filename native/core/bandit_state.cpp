@@ -15,14 +15,23 @@ namespace finch {
 namespace {
 
 constexpr char kMagic[8] = {'F', 'N', 'C', 'H', 'B', 'N', 'D', 'T'};
-constexpr uint32_t kVersion = 3;
-constexpr uint32_t kVersionWithoutBudget = 2;
+constexpr uint32_t kVersion = 4;
+constexpr uint32_t kOldestVersion = 2;
+constexpr uint32_t kFirstWithBudget = 3;
+constexpr uint32_t kFirstWithContrast = 4;
 constexpr size_t kHeaderBytes = 48;
-constexpr size_t kBudgetBytes = 24;  // since version 3
-constexpr size_t kArmBytes = 56;     // before the id
+constexpr size_t kContrastBytes = 16;  // before its vectors
 constexpr size_t kChecksumBytes = 8;
 
 constexpr size_t padded(size_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
+
+// The budget of trials.
+constexpr size_t budget_bytes(uint32_t version) noexcept {
+  return version >= kFirstWithContrast ? 32 : version >= kFirstWithBudget ? 24 : 0;
+}
+
+// Of an arm, before its id.
+constexpr size_t arm_bytes(uint32_t version) noexcept { return version >= kFirstWithContrast ? 64 : 56; }
 
 size_t vector_bytes(const BanditRule& rule) noexcept {
   return rule.keeps_vectors() ? 2 * static_cast<size_t>(rule.dimension) * sizeof(float) : 0;
@@ -86,9 +95,18 @@ class Reader {
   size_t left_;
 };
 
+// One that has learnt something; nullptr: none.
+const Contrast* contrast_of(const ArmTable& table, const Arm& arm) noexcept {
+  const Contrast* contrast = table.contrast(arm);
+  return contrast == nullptr || contrast->is_empty() ? nullptr : contrast;
+}
+
 size_t state_bytes(const BanditRule& rule, const ArmTable& table) noexcept {
-  size_t size = kHeaderBytes + kBudgetBytes + kChecksumBytes;
-  table.each([&](const Arm& arm) { size += kArmBytes + padded(arm.id.view().size()) + vector_bytes(rule); });
+  size_t size = kHeaderBytes + budget_bytes(kVersion) + kChecksumBytes;
+  table.each([&](const Arm& arm) {
+    size += arm_bytes(kVersion) + padded(arm.id.view().size()) + vector_bytes(rule);
+    if (contrast_of(table, arm) != nullptr) size += kContrastBytes + vector_bytes(rule);
+  });
   return size;
 }
 
@@ -110,6 +128,7 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
   out.u64(size - kHeaderBytes - kChecksumBytes);
   out.f64(table.budget.first);
   out.f64(table.budget.repeated);
+  out.f64(table.budget.in_context);
   out.f64(table.budget.time);
   for (const Arm* each : sorted) {
     const Arm& arm = *each;
@@ -122,10 +141,19 @@ void write_state(const BanditRule& rule, const ArmTable& table, unsigned char* b
     out.f64(arm.reward_sum);
     out.f64(arm.availability.level);
     out.f64(arm.availability.time);
+    const Contrast* contrast = contrast_of(table, arm);
+    out.u32(contrast == nullptr ? 0 : 1);
+    out.u32(contrast == nullptr ? 0 : contrast->foreseen);
     out.bytes(arm.id.view());
     if (rule.keeps_vectors()) {
       out.f32s(arm.vectors(), rule.dimension);
       out.f32s(arm.vectors() + rule.stride(), rule.dimension);
+    }
+    if (contrast != nullptr) {
+      out.f64(contrast->balance);
+      out.f64(contrast->time);
+      out.f32s(contrast->worked(), rule.dimension);
+      out.f32s(contrast->failed(), rule.dimension);
     }
   }
   out.u64(checksum(buffer, size - kChecksumBytes));
@@ -165,14 +193,42 @@ const char* implausible(const BanditRule& rule, const Arm& arm) noexcept {
   return nullptr;
 }
 
+// As `implausible`. Sums of at most 10 contexts' worth, each sqrt(d) long; the balance is at most 5.
+const char* implausible(const Arm& arm, const Contrast& contrast) noexcept {
+  if (contrast.is_empty()) return "a contrast without failures";
+  if (contrast.foreseen > arm.updates) return "failures foreseen";
+  if (!(std::fabs(contrast.balance) <= 5.000001)) return "a contrast's balance";
+  if (!std::isfinite(contrast.time)) return "a contrast's time";
+  const double most = 10.0 * std::sqrt(static_cast<double>(contrast.dimension())) * 1.001;
+  const float* sums = contrast.worked();
+  for (size_t i = 0; i < 2 * contrast.dimension(); ++i) {
+    if (!(std::fabs(static_cast<double>(sums[i])) <= most)) return "a contrast's sum";
+  }
+  return nullptr;
+}
+
 finch_status corrupt(const char* what) noexcept {
   return fail(FINCH_CORRUPT,
               "bandit state: %s is wrong; nothing was changed. Restore the bytes from a copy or start afresh.", what);
 }
 
+// The contrast behind an arm's vectors.
+finch_status read_contrast(const BanditRule& rule, uint32_t foreseen, Reader* in, Arm* arm, ArmTable* table) {
+  if (rule.form != FINCH_BANDIT_CALIBRATED) return corrupt("a contrast in this form");
+  if (in->left() < kContrastBytes + vector_bytes(rule)) return corrupt("a contrast's length");
+  Contrast* contrast = table->make_contrast(arm, rule.dimension);
+  contrast->foreseen = foreseen;
+  contrast->balance = in->f64();
+  contrast->time = in->f64();
+  for (size_t i = 0; i < 2 * static_cast<size_t>(rule.dimension); ++i) contrast->room()[i] = in->f32();
+  contrast->measure();
+  const char* wrong = implausible(*arm, *contrast);
+  return wrong == nullptr ? FINCH_OK : corrupt(wrong);
+}
+
 // One arm into the table, which the caller throws away on failure. `last` is the id before, empty at first.
-finch_status read_arm(const BanditRule& rule, Reader* in, std::string_view* last, ArmTable* table) {
-  if (in->left() < kArmBytes) return corrupt("an arm's length");
+finch_status read_arm(const BanditRule& rule, uint32_t version, Reader* in, std::string_view* last, ArmTable* table) {
+  if (in->left() < arm_bytes(version)) return corrupt("an arm's length");
   const size_t id_bytes = in->u32();
   if (id_bytes < 1 || id_bytes > FINCH_MAX_ID_BYTES) return corrupt("an id's length");
   const uint32_t failures = in->u32();
@@ -183,6 +239,9 @@ finch_status read_arm(const BanditRule& rule, Reader* in, std::string_view* last
   const double reward_sum = in->f64();
   const double level = in->f64();
   const double time = in->f64();
+  const uint32_t has_contrast = version >= kFirstWithContrast ? in->u32() : 0;
+  const uint32_t foreseen = version >= kFirstWithContrast ? in->u32() : 0;
+  if (has_contrast > 1 || (has_contrast == 0 && foreseen != 0)) return corrupt("an arm's contrast");
   if (in->left() < padded(id_bytes) + vector_bytes(rule)) return corrupt("an arm's length");
   const std::string_view id = in->bytes(id_bytes);
   for (const char c : in->bytes(padded(id_bytes) - id_bytes)) {
@@ -206,7 +265,7 @@ finch_status read_arm(const BanditRule& rule, Reader* in, std::string_view* last
   const char* wrong = implausible(rule, *arm);
   if (wrong != nullptr) return corrupt(wrong);
   table->evidence += evidence_units(evidence);
-  return FINCH_OK;
+  return has_contrast == 0 ? FINCH_OK : read_contrast(rule, foreseen, in, arm, table);
 }
 
 finch_status read_header(const BanditRule& rule, const unsigned char* buffer, size_t size, uint64_t* arms,
@@ -215,10 +274,10 @@ finch_status read_header(const BanditRule& rule, const unsigned char* buffer, si
   if (std::memcmp(buffer, kMagic, sizeof(kMagic)) != 0) return corrupt("the signature");
   Reader in(buffer + sizeof(kMagic), size - sizeof(kMagic));
   *version = in.u32();
-  if (*version != kVersion && *version != kVersionWithoutBudget) {
+  if (*version < kOldestVersion || *version > kVersion) {
     return fail(FINCH_VERSION,
-                "bandit state of version %u; this build reads versions %u and %u. Use a matching release.", *version,
-                kVersionWithoutBudget, kVersion);
+                "bandit state of version %u; this build reads versions %u to %u. Use a matching release.", *version,
+                kOldestVersion, kVersion);
   }
   if (Reader(buffer + size - kChecksumBytes, kChecksumBytes).u64() != checksum(buffer, size - kChecksumBytes)) {
     return corrupt("the checksum");
@@ -246,9 +305,11 @@ finch_status read_header(const BanditRule& rule, const unsigned char* buffer, si
   return FINCH_OK;
 }
 
-finch_status read_budget(Reader* in, TrialBudget* budget) noexcept {
-  if (in->left() < kBudgetBytes) return corrupt("the length");
-  for (double* tokens : {&budget->first, &budget->repeated}) {
+finch_status read_budget(uint32_t version, Reader* in, TrialBudget* budget) noexcept {
+  if (version < kFirstWithBudget) return FINCH_OK;
+  if (in->left() < budget_bytes(version)) return corrupt("the length");
+  for (double* tokens : {&budget->first, &budget->repeated, &budget->in_context}) {
+    if (tokens == &budget->in_context && version < kFirstWithContrast) continue;
     *tokens = in->f64();
     if (!(*tokens >= 0.0 && *tokens <= TrialBudget::kMostTrials)) return corrupt("the budget of trials");
   }
@@ -262,15 +323,13 @@ finch_status read_state(const BanditRule& rule, const unsigned char* buffer, siz
   finch_status status = read_header(rule, buffer, size, &count, &version);
   if (status != FINCH_OK) return status;
   Reader in(buffer + kHeaderBytes, size - kHeaderBytes - kChecksumBytes);
-  if (version >= kVersion) {
-    status = read_budget(&in, &table->budget);
-    if (status != FINCH_OK) return status;
-  }
-  if (count > in.left() / (kArmBytes + padded(1) + vector_bytes(rule))) return corrupt("the number of arms");
+  status = read_budget(version, &in, &table->budget);
+  if (status != FINCH_OK) return status;
+  if (count > in.left() / (arm_bytes(version) + padded(1) + vector_bytes(rule))) return corrupt("the number of arms");
   table->reserve(static_cast<size_t>(count));
   std::string_view last;
   for (uint64_t i = 0; i < count; ++i) {
-    status = read_arm(rule, &in, &last, table);
+    status = read_arm(rule, version, &in, &last, table);
     if (status != FINCH_OK) return status;
   }
   return in.left() == 0 ? FINCH_OK : corrupt("the length");

@@ -114,6 +114,7 @@ finch_status score_candidates(const finch_bandit* bandit, const float* x, uint32
       candidate.arm.mean = candidate.prior;
       candidate.arm.availability = 1.0f;
       candidate.arm.last_outcome = std::numeric_limits<float>::quiet_NaN();
+      candidate.arm.contrast = std::numeric_limits<float>::quiet_NaN();
     }
     return FINCH_OK;
   }

@@ -14,8 +14,6 @@ constexpr double kChance = 0.05;
 constexpr double kTrust = 0.5;
 // Failures in a row beyond which nothing is explained any more.
 constexpr uint32_t kManyFailures = 64;
-// Offered availability is at most this while a tool waits.
-constexpr double kWaiting = 0.499;
 
 double grown(double tokens, const TrialBudget& budget, const AvailabilityRule& rule, double now) noexcept {
   const double elapsed = std::max(0.0, now - budget.time);
@@ -47,6 +45,10 @@ bool has_room(const TrialBudget& budget, const AvailabilityRule& rule, uint32_t 
   return grown(failures > 1 ? budget.repeated : budget.first, budget, rule, now) >= 1.0;
 }
 
+bool has_room_in_context(const TrialBudget& budget, const AvailabilityRule& rule, double now) noexcept {
+  return std::isinf(rule.trial_share) || grown(budget.in_context, budget, rule, now) >= 1.0;
+}
+
 double offered_availability(const Availability& state, const AvailabilityRule& rule, const TrialEvidence& evidence,
                             const TrialBudget& budget, double now) noexcept {
   if (std::isinf(rule.trial_share)) return availability_at(state, rule, now);
@@ -57,12 +59,20 @@ double offered_availability(const Availability& state, const AvailabilityRule& r
 }
 
 void settle(TrialBudget* budget, const AvailabilityRule& rule, const Availability& state, const TrialEvidence& evidence,
-            double y, double now) noexcept {
+            double y, double now, bool in_context) noexcept {
   if (std::isinf(rule.trial_share)) return;
-  for (double* tokens : {&budget->first, &budget->repeated}) {
+  for (double* tokens : {&budget->first, &budget->repeated, &budget->in_context}) {
     *tokens = std::min(TrialBudget::kMostTrials, grown(*tokens, *budget, rule, now) + rule.trial_share);
   }
   budget->time = std::max(budget->time, now);
+  if (in_context) {
+    if (y >= 0.5) {
+      budget->in_context = std::min(TrialBudget::kMostTrials, budget->in_context + kCredit);
+    } else {
+      if (budget->in_context >= 1.0) budget->in_context -= 1.0;
+      return;
+    }
+  }
   if (!is_suspended(state, evidence)) return;
   if (y >= 0.5) {
     budget->first = std::min(TrialBudget::kMostTrials, budget->first + kCredit);

@@ -17,12 +17,14 @@
 namespace finch {
 
 // Failed trials that may still be made, at most kMostTrials of each kind: first trials (after one failure in a row) and
-// repeated ones do not take from each other, so that a long outage does not keep tools with one failure waiting.
+// repeated ones do not take from each other, so that a long outage does not keep tools with one failure waiting; nor do
+// trials of a tool in the contexts that it fails in (contrast.hpp).
 struct TrialBudget {
   static constexpr double kMostTrials = 3.0;
 
   double first = kMostTrials;
   double repeated = kMostTrials;
+  double in_context = kMostTrials;
   double time = 0.0;  // of the latest report
 };
 
@@ -42,12 +44,18 @@ bool is_suspended(const Availability& state, const TrialEvidence& evidence) noex
 // availability half_life_max.
 bool has_room(const TrialBudget& budget, const AvailabilityRule& rule, uint32_t failures, double now) noexcept;
 
+bool has_room_in_context(const TrialBudget& budget, const AvailabilityRule& rule, double now) noexcept;
+
 // a as it is offered: 1 for a tool that is not suspended or whose trial is due, below 0.5 otherwise.
 double offered_availability(const Availability& state, const AvailabilityRule& rule, const TrialEvidence& evidence,
                             const TrialBudget& budget, double now) noexcept;
 
-// A report on a tool, before it is observed.
+// Offered availability is at most this while a tool waits.
+inline constexpr double kWaiting = 0.499;
+
+// A report on a tool, before it is observed. `in_context`: of a trial in a context that the tool fails in; it says nothing
+// of the tool elsewhere when it fails.
 void settle(TrialBudget* budget, const AvailabilityRule& rule, const Availability& state, const TrialEvidence& evidence,
-            double y, double now) noexcept;
+            double y, double now, bool in_context) noexcept;
 
 }  // namespace finch

@@ -371,6 +371,10 @@ typedef struct finch_arm_score {
   float bonus;        /* alpha times the uncertainty; 0 when explore is off */
   float availability; /* in [0, 1] at `now` */
   float last_outcome; /* y of the latest update, NaN without one */
+  float contrast;     /* calibrated: cos(x, contexts it worked in) - cos(x, contexts it failed in), both since its first
+                         failure, in [-2, 2]; NaN while there are not both. Below 0, and the contrast's record good, the
+                         tool is taken to fail for x: availability is below 0.5 until a trial is due. It never raises
+                         availability. */
   double evidence;    /* discounted number of updates */
   uint64_t updates;   /* all updates ever */
 } finch_arm_score;

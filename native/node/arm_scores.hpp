@@ -7,10 +7,10 @@ namespace finch::node {
 
 // Bytes that the scores of `count` arms take in a SharedBuffer.
 constexpr size_t arm_scores_bytes(size_t count) {
-  return 4 * SharedBuffer::bytes<float>(count) + 2 * SharedBuffer::bytes<double>(count);
+  return 5 * SharedBuffer::bytes<float>(count) + 2 * SharedBuffer::bytes<double>(count);
 }
 
-// Sets mean, bonus, availability, lastOutcome, evidence and updates on `object`; `score_of(i)` is the i-th
+// Sets mean, bonus, availability, lastOutcome, contrast, evidence and updates on `object`; `score_of(i)` is the i-th
 // finch_arm_score.
 template <typename ScoreOf>
 void set_arm_scores(Napi::Env env, napi_value object, SharedBuffer& buffer, size_t count, ScoreOf&& score_of) {
@@ -18,6 +18,7 @@ void set_arm_scores(Napi::Env env, napi_value object, SharedBuffer& buffer, size
   const Array<float> bonus = buffer.take<float>(count);
   const Array<float> availability = buffer.take<float>(count);
   const Array<float> last_outcome = buffer.take<float>(count);
+  const Array<float> contrast = buffer.take<float>(count);
   const Array<double> evidence = buffer.take<double>(count);
   const Array<double> updates = buffer.take<double>(count);
   for (size_t i = 0; i < count; ++i) {
@@ -26,6 +27,7 @@ void set_arm_scores(Napi::Env env, napi_value object, SharedBuffer& buffer, size
     bonus.data[i] = score.bonus;
     availability.data[i] = score.availability;
     last_outcome.data[i] = score.last_outcome;
+    contrast.data[i] = score.contrast;
     evidence.data[i] = score.evidence;
     updates.data[i] = static_cast<double>(score.updates);
   }
@@ -33,6 +35,7 @@ void set_arm_scores(Napi::Env env, napi_value object, SharedBuffer& buffer, size
   set(env, object, "bonus", bonus.value);
   set(env, object, "availability", availability.value);
   set(env, object, "lastOutcome", last_outcome.value);
+  set(env, object, "contrast", contrast.value);
   set(env, object, "evidence", evidence.value);
   set(env, object, "updates", updates.value);
 }

@@ -27,6 +27,7 @@ bool Output::has(int column) const noexcept {
     case kBonus:
     case kAvailability:
     case kLastOutcome:
+    case kContrast:
       return true;
     default:
       return kind_ == Kind::ranking;
@@ -35,7 +36,7 @@ bool Output::has(int column) const noexcept {
 
 void Output::set_columns(Napi::Env env, napi_value object) const {
   static constexpr const char* kNames[kColumns] = {"keys",  "evidence",     "updates",     "cut",      "mean",
-                                                   "bonus", "availability", "lastOutcome", "semantic", "prior",
+                                                   "bonus", "availability", "lastOutcome", "contrast", "semantic", "prior",
                                                    "score", "similarities", "semanticRank"};
   napi_value buffer = nullptr;
   must(env, napi_get_reference_value(env, buffer_, &buffer));
@@ -69,6 +70,7 @@ void Output::write(size_t i, const finch_arm_score& score) noexcept {
   column<float>(kBonus)[i] = score.bonus;
   column<float>(kAvailability)[i] = score.availability;
   column<float>(kLastOutcome)[i] = score.last_outcome;
+  column<float>(kContrast)[i] = score.contrast;
   column<double>(kEvidence)[i] = score.evidence;
   column<double>(kUpdates)[i] = static_cast<double>(score.updates);
 }

@@ -47,6 +47,7 @@ class Output {
     kBonus,
     kAvailability,
     kLastOutcome,
+    kContrast,
     kSemantic,
     kPrior,
     kScore,

@@ -56,27 +56,45 @@ TEST(BanditState, RoundTripKeepsEveryBit) {
   }
 }
 
-// Version 2 had no budget of trials: the bytes between header and arms.
-TEST(BanditState, ReadsTheVersionWithoutBudget) {
+// The state as an earlier version wrote it: of arms without a contrast, their ids up to 8 bytes. Version 3 had two budgets
+// and no words on contrasts, version 2 no budget.
+std::vector<char> as_version(const std::vector<char>& bytes, uint32_t d, bool keeps_vectors, char version) {
+  std::vector<char> old(bytes.begin(), bytes.begin() + 48);
+  if (version == 3) {
+    old.insert(old.end(), bytes.begin() + 48, bytes.begin() + 64);
+    old.insert(old.end(), bytes.begin() + 72, bytes.begin() + 80);
+  }
+  const std::ptrdiff_t arm = 64 + 8 + (keeps_vectors ? 8 * static_cast<std::ptrdiff_t>(d) : 0);
+  for (auto at = bytes.begin() + 80; at + arm <= bytes.end() - 8; at += arm) {
+    old.insert(old.end(), at, at + 56);
+    old.insert(old.end(), at + 64, at + arm);
+  }
+  old[8] = version;
+  const uint64_t arms = old.size() - 48;
+  for (size_t i = 0; i < 8; ++i) old[40 + i] = static_cast<char>(arms >> (8 * i));
+  old.insert(old.end(), 8, 0);
+  return sealed(old);
+}
+
+TEST(BanditState, ReadsEarlierVersions) {
   for (const finch_bandit_form form : kForms) {
-    const Bandit original = make_bandit(bandit_options(5, form));
-    for (int i = 0; i < 6; ++i) report(original, "tool " + std::to_string(i), std::vector<float>(5, 1.0f), 0.5f, 1.0f);
-    std::vector<char> old = serialized(original);
-    old.erase(old.begin() + 48, old.begin() + 72);
-    old[8] = 2;
-    const uint64_t arms = old.size() - 48 - 8;
-    for (size_t i = 0; i < 8; ++i) old[40 + i] = static_cast<char>(arms >> (8 * i));
-    old = sealed(old);
-    const Bandit copy = make_bandit(bandit_options(5, form));
-    ASSERT_EQ(restore(copy, old), FINCH_OK) << finch_last_error();
-    EXPECT_EQ(serialized(copy), serialized(original));  // nothing had been spent
+    for (const char version : {2, 3}) {
+      const Bandit original = make_bandit(bandit_options(5, form));
+      for (int i = 0; i < 6; ++i) {
+        report(original, "tool " + std::to_string(i), std::vector<float>(5, 1.0f), 0.5f, 1.0f);
+      }
+      const std::vector<char> old = as_version(serialized(original), 5, form != FINCH_BANDIT_MEAN, version);
+      const Bandit copy = make_bandit(bandit_options(5, form));
+      ASSERT_EQ(restore(copy, old), FINCH_OK) << finch_last_error();
+      EXPECT_EQ(serialized(copy), serialized(original));  // nothing had been spent
+    }
   }
 }
 
 TEST(BanditState, RefusesBudgetsThatCannotBe) {
   const Bandit bandit = trained(3, FINCH_BANDIT_CALIBRATED, 1);
   const std::vector<char> bytes = serialized(bandit);
-  for (const size_t at : {48u, 56u}) {
+  for (const size_t at : {48u, 56u, 64u}) {
     for (const double tokens : {-0.5, 3.5, std::nan(""), HUGE_VAL}) {
       std::vector<char> bad = bytes;
       std::memcpy(bad.data() + at, &tokens, sizeof(tokens));
@@ -85,7 +103,7 @@ TEST(BanditState, RefusesBudgetsThatCannotBe) {
   }
   std::vector<char> bad = bytes;
   const double time = HUGE_VAL;
-  std::memcpy(bad.data() + 64, &time, sizeof(time));
+  std::memcpy(bad.data() + 72, &time, sizeof(time));
   EXPECT_EQ(restore(bandit, sealed(bad)), FINCH_CORRUPT);
   EXPECT_EQ(serialized(bandit), bytes);
 }
@@ -197,12 +215,12 @@ TEST(BanditState, ForgedCountsAndLengths) {
     EXPECT_EQ(with(40, value, 8), FINCH_CORRUPT) << value;  // bytes of arms
   }
   for (const uint64_t value : {0u, 4u, 9u, 4096u, 4097u, 0xffffffffu}) {
-    EXPECT_EQ(with(72, value, 4), FINCH_CORRUPT) << value;  // bytes of the first id (5)
+    EXPECT_EQ(with(80, value, 4), FINCH_CORRUPT) << value;  // bytes of the first id (5)
   }
   EXPECT_EQ(with(16, 6, 4), FINCH_DIMENSION);
   EXPECT_EQ(with(12, 1, 4), FINCH_INVALID_ARGUMENT);
   EXPECT_EQ(with(8, 1, 4), FINCH_VERSION);
-  EXPECT_EQ(with(8, 4, 4), FINCH_VERSION);
+  EXPECT_EQ(with(8, 5, 4), FINCH_VERSION);
   EXPECT_EQ(with(28, 1, 4), FINCH_CORRUPT);
   EXPECT_EQ(serialized(bandit), good);
 }

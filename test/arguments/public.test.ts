@@ -371,6 +371,7 @@ method('ReplicatedFeedback', replica, 'report', () => [
   { decisionId: 'reported', toolId: 'set_alarm', outcome: 'success', at: 1 },
 ]);
 method('ReplicatedFeedback', replica, 'drop', () => [['a']]);
+method('ReplicatedFeedback', replica, 'reportHealth', () => ['set_alarm', 'success']);
 for (const name of ['flush', 'catchUp'] as const) {
   add(
     `ReplicatedFeedback#${name}`,
@@ -454,13 +455,13 @@ const indexOptions = {
   annThreshold: 10,
   ann: { connectivity: 4, expansionAdd: 8, expansionSearch: 8 },
 };
-const change = { onProgress: () => undefined, signal };
+const change = { onProgress: () => undefined, signal, feedback: { drop: async () => undefined } };
 const savedTools = file('finch');
 await index.save(savedTools);
 add(
   'ToolIndex.build',
   async (...a: [never, never]) => (await ToolIndex.build(...a)).close(),
-  () => [[tool], { ...indexOptions, ...change }],
+  () => [[tool], { ...indexOptions, onProgress: () => undefined, signal }],
 );
 const { indexText: _, prior: __, storage: ___, ...openOptions } = indexOptions;
 add(
@@ -480,8 +481,8 @@ method('ToolIndex', index, 'upsert', () => [[tool], change]);
 method('ToolIndex', index, 'sync', () => [[tool], change]);
 add(
   'ToolIndex#remove',
-  async (ids: never) => (await ToolIndex.build([tool], { encoder })).remove(ids),
-  () => [['set_alarm']],
+  async (...a: [never, never]) => (await ToolIndex.build([tool], { encoder })).remove(...a),
+  () => [['set_alarm'], change],
 );
 method('ToolIndex', index, 'save', () => [savedTools]);
 add(

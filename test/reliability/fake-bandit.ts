@@ -22,7 +22,7 @@ export class FakeBandit implements BanditState {
 
   update(
     ids: readonly string[],
-    xs: Float32Array,
+    xs: Float32Array | null,
     priors: Float32Array,
     rewards: Float32Array,
     times: Float64Array,
@@ -39,7 +39,7 @@ export class FakeBandit implements BanditState {
         };
         this.#arms.set(id, arm);
       }
-      for (let j = 0; j < dimension; j++) {
+      for (let j = 0; xs !== null && j < dimension; j++) {
         const x = (xs[i * dimension + j] ?? 0) * Math.sqrt(dimension);
         const y = (rewards[i] ?? 0) - (priors[i] ?? 0);
         arm.a[j] = gamma * (arm.a[j] ?? 0) + x * x + (1 - gamma) * lambda;

@@ -6,8 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   AllowSet,
   defineTool,
+  FeedbackStore,
   FinchError,
   retrieve,
+  Selector,
   type Tool,
   ToolIndex,
 } from '../../dist/esm/lib/index.js';
@@ -48,6 +50,48 @@ async function found(index: ToolIndex, text: string, options: object = {}): Prom
   snapshot.close();
   return hits.map(({ id }) => id);
 }
+
+describe('what was learnt of replaced tools', () => {
+  const changes = async (forget: boolean) => {
+    const encoder = new WordEncoder();
+    const index = await ToolIndex.build(music, { encoder });
+    const feedback = FeedbackStore.memory({ bandit: { dimension: encoder.dimension } });
+    const selector = new Selector({ index, feedback, method: 'lexical', shortlist: 4 });
+    for (const { id } of music) {
+      const decision = await selector.select(index.tool(id).description);
+      await selector.report(decision.id, id, 'error');
+    }
+    const arms = () => feedback.bandit.arms.count;
+    const options = forget ? { feedback } : {};
+    const counts = [arms()];
+    // The same tool again, with the text it had: it is not replaced.
+    await index.upsert([tool('play_song', 'Plays a song by title or artist.')], options);
+    counts.push(arms());
+    await index.upsert([tool('play_song', 'Sings.'), tool('new_one', 'Is new.')], options);
+    counts.push(arms());
+    await index.remove(['stop_song'], options);
+    counts.push(arms());
+    await index.sync(music.slice(0, 3), options);
+    counts.push(arms());
+    await feedback.close();
+    index.close();
+    return counts;
+  };
+
+  it('is kept, or forgotten by choice', async () => {
+    expect(await changes(false)).toEqual([4, 4, 4, 4, 4]);
+    // play_song replaced; stop_song removed; then play_song replaced again (gone already) and add_event removed.
+    expect(await changes(true)).toEqual([4, 4, 3, 2, 1]);
+  });
+
+  it('stays where it cannot be forgotten: the change is made, and the error told', async () => {
+    const index = await ToolIndex.build(music, { encoder: new WordEncoder() });
+    const feedback = { drop: () => Promise.reject(new FinchError('FINCH_IO', 'no disk')) };
+    expect((await rejection(index.remove(['stop_song'], { feedback }))).code).toBe('FINCH_IO');
+    expect(index.get('stop_song')).toBeUndefined();
+    index.close();
+  });
+});
 
 describe('ToolIndex', () => {
   it('finds by every method', async () => {

@@ -1,4 +1,4 @@
-import { FeedbackStore, Selector } from '../../../dist/esm/lib/index.js';
+import { FeedbackStore, HealthChecks, Selector } from '../../../dist/esm/lib/index.js';
 import { serverOf } from '../faults/draw.mjs';
 import { ServerHealth } from './server-health.mjs';
 
@@ -36,6 +36,7 @@ export const methods = {
   toolfinch: (setting) => toolfinch(setting),
   'toolfinch, 1 s a task': (setting) => toolfinch(tenTimesBusier(setting)),
   'toolfinch, half-life 10 min': (setting) => toolfinch(setting, { halfLifeMs: 600_000 }),
+  'toolfinch + health checks': (setting) => toolfinch(setting, { checks: true }),
   'toolfinch + pings': (setting) => toolfinch(setting, { pings: true }),
   'toolfinch + retry': (setting) => toolfinch(setting, { attempts: 3 }),
   'toolfinch + pings + retry': (setting) => toolfinch(setting, { attempts: 3, pings: true }),
@@ -87,10 +88,14 @@ function blacklist({ index }, attempts) {
  * @param {object} [choice]
  * @param {number} [choice.attempts] default 1
  * @param {number} [choice.halfLifeMs] in which a failed tool's availability returns half-way; the product's default is 30 s
+ * @param {boolean} [choice.checks] with `HealthChecks`, whose probe pings the tool's server; default false
  * @param {boolean} [choice.pings] with a health check of the host's own; default false
  * @returns {Method}
  */
-function toolfinch({ index, now, ping }, { attempts = 1, halfLifeMs, pings = false } = {}) {
+function toolfinch(
+  { index, now, ping },
+  { attempts = 1, halfLifeMs, checks = false, pings = false } = {},
+) {
   const { dimension, model } = index.encoder;
   const bandit = {
     dimension,
@@ -99,9 +104,21 @@ function toolfinch({ index, now, ping }, { attempts = 1, halfLifeMs, pings = fal
   const feedback = FeedbackStore.memory({ bandit, model, now });
   const selector = new Selector({ index, feedback });
   const health = new ServerHealth(ping, now);
+  let probes = 0;
+  // Rounds go by the experiment's clock: one before each task, and what is due then is probed.
+  const round = new HealthChecks({
+    feedback,
+    toolIds: () => index.ids(),
+    probe: async (toolId) => {
+      probes += 1;
+      await ping(serverOf(toolId));
+      return true;
+    },
+  });
   return {
     attempts,
     select: async (text) => {
+      if (checks) await round.run();
       const down = await health.down();
       const exclude = index.tools().filter(({ group = '' }) => down.has(group));
       return selector.select(text, { exclude: exclude.map(({ id }) => id) });
@@ -112,7 +129,7 @@ function toolfinch({ index, now, ping }, { attempts = 1, halfLifeMs, pings = fal
         await health.check(serverOf(toolId));
       }
     },
-    pings: () => health.pings,
+    pings: () => health.pings + probes,
     close: () => feedback.close(),
   };
 }

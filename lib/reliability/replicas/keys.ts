@@ -23,6 +23,22 @@ export interface CatalogueKeys {
 
 const maxNameBytes = 512;
 
+/** The Redis type of a catalogue's key; what lies there with another was not put there by a replica. */
+export function typeOfKey(key: string): string {
+  const [, name] = /}:([a-z-]+)(?::[^}]*)?$/.exec(key) ?? [];
+  switch (name) {
+    case 'stream':
+      return 'stream';
+    case 'decision-order':
+      return 'list';
+    case 'session':
+    case 'snapshot-lock':
+      return 'string';
+    default:
+      return 'hash';
+  }
+}
+
 export function catalogueKeys(prefix: string, tenant: string, catalogue: string): CatalogueKeys {
   const base = `${part(prefix, 'prefix')}:{${part(tenant, 'tenant')}:${part(catalogue, 'catalogue')}}`;
   return {

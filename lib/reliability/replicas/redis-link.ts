@@ -1,5 +1,6 @@
 import { FinchError } from '../../errors.js';
 import { reasonOf } from '../files.js';
+import { typeOfKey } from './keys.js';
 import type { Script } from './scripts.js';
 
 /**
@@ -139,7 +140,28 @@ export class RedisLink {
   /** Sends a command; without an answer within the time limit (and `extraMs`) the connection is given up. */
   async command(args: Array<string | Buffer>, extraMs = 0): Promise<Reply> {
     const reply = this.#client.sendCommand(args, { typeMapping: this.#typeMapping });
-    return (await this.#inTime(reply, this.#timeoutMs + extraMs, String(args[0]))) as Reply;
+    try {
+      return (await this.#inTime(reply, this.#timeoutMs + extraMs, String(args[0]))) as Reply;
+    } catch (error) {
+      if (!reasonOf(error).startsWith('WRONGTYPE')) throw error;
+      throw await this.#wrongType(keysOf(args), error);
+    }
+  }
+
+  /** Redis does not say which key it is that holds something else: the keys are asked. */
+  async #wrongType(keys: readonly string[], cause: unknown): Promise<FinchError> {
+    const found: string[] = [];
+    for (const key of keys) {
+      const type = text(await this.command(['TYPE', key]));
+      if (type !== 'none' && type !== typeOfKey(key))
+        found.push(`${key} is a ${type}, expected a ${typeOfKey(key)}`);
+    }
+    const what = found.length > 0 ? found.join('; ') : `one of ${keys.join(', ')} has another type`;
+    return new FinchError(
+      'FINCH_CORRUPT',
+      `Redis holds what no replica wrote: ${what}. Delete or rename it, or give the replicas another prefix or catalogue`,
+      { cause },
+    );
   }
 
   async script(
@@ -189,6 +211,14 @@ export class RedisLink {
       clearTimeout(timer);
     }
   }
+}
+
+/** The keys of a command: of a script all it names, of XREAD the first behind STREAMS, of others the first argument. */
+function keysOf(args: ReadonlyArray<string | Buffer>): string[] {
+  const [name, ...rest] = args.map(String);
+  if (name === 'EVAL' || name === 'EVALSHA') return rest.slice(2, 2 + Number(rest[1]));
+  const streams = rest.indexOf('STREAMS');
+  return rest.slice(streams + 1, streams + 2);
 }
 
 /** The texts of a reply that is a list. */

@@ -73,6 +73,34 @@ const mayBeZero: ReadonlySet<keyof ReplicaLimits> = new Set([
 // Timers take no more.
 const most = 2 ** 31 - 1;
 
+/** All there are: a misspelt one would silently leave the default. */
+const known: Readonly<Record<keyof ReplicaOptions, true>> = {
+  bandit: true,
+  model: true,
+  sync: true,
+  maxDecisions: true,
+  maxReports: true,
+  reportAgeMs: true,
+  compactBytes: true,
+  retryMs: true,
+  onCorruption: true,
+  createBandit: true,
+  now: true,
+  redis: true,
+  tenant: true,
+  catalogue: true,
+  prefix: true,
+  maxWaiting: true,
+  snapshotEvery: true,
+  keepRecords: true,
+  sharedDecisions: true,
+  decisionTtlMs: true,
+  retainMs: true,
+  commandTimeoutMs: true,
+  openWaitMs: true,
+  closeWaitMs: true,
+};
+
 const redisRule = fields({ socket: optional(fields({})) });
 
 export interface CheckedReplicaOptions {
@@ -90,6 +118,13 @@ export interface CheckedReplicaOptions {
 export function checkReplicaOptions<B extends BanditState>(
   options: ReplicaOptions<B>,
 ): CheckedReplicaOptions {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    throw new FinchError(
+      'FINCH_INVALID_ARGUMENT',
+      `options.${name} is no option of a replica; there are ${Object.keys(known).join(', ')}`,
+    );
+  }
   const feedback = feedbackLimits(options);
   redisRule(options.redis, 'options.redis');
   const { tenant, catalogue, prefix = 'toolfinch' } = options;

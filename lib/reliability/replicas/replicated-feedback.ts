@@ -20,7 +20,7 @@ import { ioError, reasonOf, syncFolder } from '../files.js';
 import { FolderLock } from '../folder-lock.js';
 import { decisionRecord, toolContext } from '../kept-decision.js';
 import type { DecisionRecord } from '../records.js';
-import { rewardOf } from '../reward.js';
+import { type Outcome, rewardOf } from '../reward.js';
 import type { StoredDecision } from '../snapshot.js';
 import { DecisionSharing } from './decision-sharing.js';
 import { readOrigin } from './origin-file.js';
@@ -238,6 +238,26 @@ export class ReplicatedFeedback<B extends BanditState = Bandit> implements Async
       this.#pending.delete(key);
       settle();
     }
+  }
+
+  /**
+   * Records what a health check found, outside any decision, for all replicas: availability learns from it, what is known
+   * of the inputs a tool works for does not change. Like a report it is stored here, and applied when it comes round. Checks
+   * by one replica are enough. See {@link HealthChecks}.
+   *
+   * @throws FinchError FINCH_IO, FINCH_INVALID_ARGUMENT, FINCH_CLOSED.
+   */
+  async reportHealth(toolId: string, outcome: Outcome): Promise<{ durable: boolean }> {
+    checkId(toolId, 'toolId');
+    rewardOf(outcome);
+    this.#checkOpen();
+    const { queue, replication } = this.#parts;
+    if (replication.taken && replication.refusal !== undefined) throw replication.refusal;
+    if (queue.mustWait) await queue.ready();
+    const [time, x] = [this.now(), new Float32Array(0)];
+    const report = { type: 'outcome', decisionId: '', toolId, outcome, x, prior: 0.5 } as const;
+    await queue.append({ ...report, at: time, time });
+    return { durable: true };
   }
 
   /**

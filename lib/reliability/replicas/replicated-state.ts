@@ -7,13 +7,13 @@ import { ByteReader, ByteWriter } from '../bytes.js';
 import { checkContext, checkId, checkPriors, checkTime } from '../check-feedback.js';
 import { reportKey } from '../decision-window.js';
 import { reasonOf } from '../files.js';
-import { learn } from '../learn.js';
+import { hasContext, learn } from '../learn.js';
 import { decodeRecord, type FeedbackRecord, type OutcomeRecord } from '../records.js';
 import { maxOrigins } from './scripts.js';
 import { chainAfter, type StreamEntry } from './stream-entry.js';
 
 const magic = Buffer.from('FINCHRPL', 'latin1');
-const version = 1;
+const version = 2;
 const keyBytes = 16;
 
 /** How far an origin's records are in, and the number that the latest of them has in the stream. */
@@ -195,7 +195,9 @@ export class ReplicatedState<B extends BanditState> {
       const record = records[i];
       if (record === undefined) this.refused++;
       else if (sequence <= (known?.sequence ?? 0)) this.duplicates++;
-      else if (record.type === 'outcome') {
+      else if (record.type === 'outcome' && !hasContext(record)) {
+        outcomes.push({ ...record, at: Math.min(record.at, time) });
+      } else if (record.type === 'outcome') {
         const key = digestOf(record.decisionId, record.toolId);
         if (this.#reports.has(key)) this.duplicates++;
         else {
@@ -218,9 +220,12 @@ export class ReplicatedState<B extends BanditState> {
     try {
       const record = decodeRecord(bytes);
       if (record.type === 'outcome') {
-        checkId(record.decisionId, 'decisionId');
         checkId(record.toolId, 'toolId');
-        checkContext(record.x, this.#dimension);
+        // A health check has neither.
+        if (record.decisionId !== '' || hasContext(record)) {
+          checkId(record.decisionId, 'decisionId');
+          checkContext(record.x, this.#dimension);
+        }
         checkPriors(Float32Array.of(record.prior), 1);
         checkTime(record.at, 'at');
         checkTime(record.time, 'time');

@@ -15,7 +15,7 @@ import { commitSnapshot, deliver, found, putBack, unlock } from './scripts.js';
 import { lookAt, type Seen } from './seen.js';
 import { streamEntries } from './stream-entry.js';
 
-const layoutVersion = '1';
+const layoutVersion = '2';
 const blockMs = 1000;
 const lockMs = '30000';
 // The state in the folder is this old at most, where it changes.

@@ -4,6 +4,7 @@ import { DecisionWindow, type WindowLimits } from '../decision-window.js';
 import { FeedbackLog, type SyncPolicy } from '../feedback-log.js';
 import { checkMeta } from '../feedback-options.js';
 import { reasonOf } from '../files.js';
+import { hasContext } from '../learn.js';
 import { type Recovery, setAside } from '../log-replay.js';
 import { type DropRecord, decodeRecord, encodeRecord, type OutcomeRecord } from '../records.js';
 import { type ReadSnapshot, readSnapshot, snapshotName, writeSnapshot } from '../snapshot.js';
@@ -281,7 +282,7 @@ export class ReportQueue {
 
   #take(first: number, records: readonly Queued[]): void {
     for (const [i, record] of records.entries()) {
-      if (record.type !== 'outcome') continue;
+      if (record.type !== 'outcome' || !hasContext(record)) continue;
       const { decisionId, toolId, time } = record;
       this.window.addReport(decisionId, toolId, { sequence: first + i, time });
     }

@@ -3,11 +3,21 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { needClient } from '../../../lib/reliability/replicas/redis-link.js';
+import { ReplicatedFeedback } from '../../../lib/reliability/replicas/replicated-feedback.js';
 import * as scripts from '../../../lib/reliability/replicas/scripts.js';
 import { freePort } from '../../../scripts/free-port.mjs';
 import { expectCode, scratch } from '../scratch.js';
 import { describeRedis, TestRedis } from './redis-server.js';
-import { expectEqual, openReplica, settle, until, updates, work } from './replica.js';
+import {
+  decide,
+  expectEqual,
+  openReplica,
+  replicaOptions,
+  settle,
+  until,
+  updates,
+  work,
+} from './replica.js';
 
 /** The ACL rule of docs/replicas.md. */
 function documentedRule(): string[] {
@@ -153,5 +163,34 @@ describeRedis('a connection', () => {
     redis.cli('CONFIG', 'SET', 'maxmemory', '0');
     await settle(a);
     expect(updates(a)).toBe(20);
+  });
+
+  it('names a key that holds what no replica put there', async () => {
+    const redis = await TestRedis.start();
+    for (const [name, put] of [
+      ['stream', ['SET', 'toolfinch:{acme:tools}:stream', 'mine']],
+      ['origins', ['RPUSH', 'toolfinch:{acme:tools}:origins', 'mine']],
+      ['state', ['SET', 'toolfinch:{acme:tools}:state', 'mine']],
+    ] as const) {
+      redis.cli('FLUSHALL');
+      redis.cli(...put);
+      const a = await openReplica(redis.url, { openWaitMs: 200 });
+      decide(a, 'waits');
+      await a.report({ decisionId: 'waits', toolId: 'maps', outcome: 'success' });
+      const key = `toolfinch:{acme:tools}:${name} is a ${name === 'origins' ? 'list' : 'string'}`;
+      await until(() => a.health().lastError?.message.includes(key) === true, key);
+      redis.cli('DEL', `toolfinch:{acme:tools}:${name}`);
+      await settle(a);
+      expect(updates(a)).toBe(1);
+    }
+  });
+
+  it('refuses options that are none of its', async () => {
+    const misspelt = { ...replicaOptions({}), maxwaiting: 5 };
+    const error = await expectCode(
+      ReplicatedFeedback.open(scratch(), misspelt as never),
+      'FINCH_INVALID_ARGUMENT',
+    );
+    expect(error.message).toMatch(/maxwaiting.*maxWaiting/);
   });
 });

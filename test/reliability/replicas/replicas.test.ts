@@ -67,6 +67,30 @@ describeRedis('replicas', () => {
     await until(() => a.health().unshared === 0, 'it is confirmed');
   });
 
+  it('share what health checks found, each of them once', async () => {
+    const redis = await TestRedis.start();
+    const [a, b] = await Promise.all([1, 2].map(() => openReplica(redis.url)));
+    if (a === undefined || b === undefined) throw new Error();
+    await work(a, 'a', 9);
+    const folder = scratch();
+    const c = await openReplica(redis.url, {}, folder);
+    for (const replica of [a, b, c, c]) {
+      expect(await replica.reportHealth('mail', 'success')).toEqual({ durable: true });
+    }
+    await c.reportHealth('mail', 'cancelled');
+    await b.reportHealth('unheard of', 'error');
+    expect(await expectEqual(a, b, c)).toBe(15);
+    expect(updates(a)).toBe(9 + 5);
+    expect(a.health()).toMatchObject({ duplicates: 0, refused: 0, lag: 0 });
+    await c.close();
+    const again = await openReplica(redis.url, {}, folder);
+    await expectEqual(a, again);
+    await expectCode(a.reportHealth('', 'success'), 'FINCH_INVALID_ARGUMENT');
+    await expectCode(a.reportHealth('mail', 'fine' as never), 'FINCH_INVALID_ARGUMENT');
+    await a.close();
+    await expectCode(a.reportHealth('mail', 'success'), 'FINCH_CLOSED');
+  });
+
   it('keep tenants and catalogues apart', async () => {
     const redis = await TestRedis.start();
     const a = await openReplica(redis.url, { tenant: 'a' });

@@ -1,5 +1,5 @@
+import { evaluate } from '../abilities/expression.mjs';
 import { object, string } from '../schema.mjs';
-import { evaluate } from '../work/expression.mjs';
 
 export const about = 'A pocket calculator.';
 

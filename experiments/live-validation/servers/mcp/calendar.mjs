@@ -1,5 +1,5 @@
+import { addDays, daysBetween, weekday } from '../abilities/calendar.mjs';
 import { integer, object, string } from '../schema.mjs';
-import { addDays, daysBetween, weekday } from '../work/calendar.mjs';
 
 export const about = 'Arithmetic with dates.';
 

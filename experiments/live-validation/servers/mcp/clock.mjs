@@ -1,5 +1,5 @@
+import { convertTime, offsetMinutes } from '../abilities/time-zones.mjs';
 import { object, string } from '../schema.mjs';
-import { convertTime, offsetMinutes } from '../work/time-zones.mjs';
 
 export const about = 'Time zones: what time it is elsewhere, and offsets from UTC.';
 

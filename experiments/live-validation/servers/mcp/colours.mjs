@@ -1,5 +1,5 @@
+import { contrast, rgbOf } from '../abilities/colours.mjs';
 import { object, string } from '../schema.mjs';
-import { contrast, rgbOf } from '../work/colours.mjs';
 
 export const about = 'Colours.';
 

@@ -1,5 +1,5 @@
+import { columnNumbers, parseCsv } from '../abilities/tables.mjs';
 import { object, string } from '../schema.mjs';
-import { columnNumbers, parseCsv } from '../work/tables.mjs';
 
 export const about = 'Tables of comma-separated values.';
 

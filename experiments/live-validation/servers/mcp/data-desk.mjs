@@ -1,6 +1,6 @@
+import { valueAt } from '../abilities/json-path.mjs';
+import { columnNumbers, sorted } from '../abilities/tables.mjs';
 import { list, object, oneOf, string } from '../schema.mjs';
-import { valueAt } from '../work/json-path.mjs';
-import { columnNumbers, sorted } from '../work/tables.mjs';
 
 export const about = 'A data analyst’s desk: tables, JSON, lists.';
 

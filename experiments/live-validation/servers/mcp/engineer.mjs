@@ -1,6 +1,6 @@
+import { evaluate } from '../abilities/expression.mjs';
+import { convertUnits, unitNames } from '../abilities/units.mjs';
 import { number, object, oneOf, string } from '../schema.mjs';
-import { evaluate } from '../work/expression.mjs';
-import { convertUnits, unitNames } from '../work/units.mjs';
 
 export const about = 'An engineer’s desk: measurements and formulas.';
 

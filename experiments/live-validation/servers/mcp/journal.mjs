@@ -1,5 +1,5 @@
+import { NotesFolder } from '../abilities/notes-folder.mjs';
 import { object, string } from '../schema.mjs';
-import { NotesFolder } from '../work/notes-folder.mjs';
 
 export const about = 'A journal of notes and memos.';
 

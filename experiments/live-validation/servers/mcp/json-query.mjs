@@ -1,5 +1,5 @@
+import { valueAt } from '../abilities/json-path.mjs';
 import { object, string } from '../schema.mjs';
-import { valueAt } from '../work/json-path.mjs';
 
 export const about = 'Looking into JSON documents.';
 

@@ -1,5 +1,5 @@
+import { sorted } from '../abilities/tables.mjs';
 import { list, object, oneOf } from '../schema.mjs';
-import { sorted } from '../work/tables.mjs';
 
 export const about = 'Lists of words.';
 

@@ -1,5 +1,5 @@
+import { toHtml } from '../abilities/markdown.mjs';
 import { object, string } from '../schema.mjs';
-import { toHtml } from '../work/markdown.mjs';
 
 export const about = 'Markdown documents.';
 

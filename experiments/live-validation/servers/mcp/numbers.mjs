@@ -1,5 +1,5 @@
+import { primeFactors, roman } from '../abilities/numbers.mjs';
 import { integer, object } from '../schema.mjs';
-import { primeFactors, roman } from '../work/numbers.mjs';
 
 export const about = 'Facts about whole numbers.';
 

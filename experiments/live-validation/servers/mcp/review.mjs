@@ -1,5 +1,5 @@
+import { changedLines } from '../abilities/lines.mjs';
 import { object, string } from '../schema.mjs';
-import { changedLines } from '../work/lines.mjs';
 
 export const about = 'Help for reviewers of documents and code.';
 

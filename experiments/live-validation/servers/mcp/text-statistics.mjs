@@ -1,5 +1,5 @@
+import { sentences, words } from '../abilities/words.mjs';
 import { object, string } from '../schema.mjs';
-import { sentences, words } from '../work/words.mjs';
 
 export const about = 'Counting in texts.';
 

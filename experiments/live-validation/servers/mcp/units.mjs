@@ -1,5 +1,5 @@
+import { convertUnits, unitNames } from '../abilities/units.mjs';
 import { number, object, oneOf } from '../schema.mjs';
-import { convertUnits, unitNames } from '../work/units.mjs';
 
 export const about = 'Conversion between units of length, mass, volume and temperature.';
 

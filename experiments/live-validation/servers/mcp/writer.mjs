@@ -1,6 +1,6 @@
+import { toHtml } from '../abilities/markdown.mjs';
+import { words } from '../abilities/words.mjs';
 import { object, string } from '../schema.mjs';
-import { toHtml } from '../work/markdown.mjs';
-import { words } from '../work/words.mjs';
 
 export const about = 'Help for people who write for the web.';
 

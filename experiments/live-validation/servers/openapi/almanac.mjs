@@ -1,6 +1,6 @@
+import { addDays, daysBetween, weekday } from '../abilities/calendar.mjs';
+import { convertTime } from '../abilities/time-zones.mjs';
 import { string } from '../schema.mjs';
-import { addDays, daysBetween, weekday } from '../work/calendar.mjs';
-import { convertTime } from '../work/time-zones.mjs';
 
 export const title = 'Almanac';
 

@@ -1,6 +1,6 @@
+import { contrast, rgbOf } from '../abilities/colours.mjs';
+import { toHtml } from '../abilities/markdown.mjs';
 import { string } from '../schema.mjs';
-import { contrast, rgbOf } from '../work/colours.mjs';
-import { toHtml } from '../work/markdown.mjs';
 
 export const title = 'Design service';
 

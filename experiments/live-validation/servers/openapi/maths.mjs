@@ -1,6 +1,6 @@
+import { evaluate } from '../abilities/expression.mjs';
+import { primeFactors } from '../abilities/numbers.mjs';
 import { integer, string } from '../schema.mjs';
-import { evaluate } from '../work/expression.mjs';
-import { primeFactors } from '../work/numbers.mjs';
 
 export const title = 'Maths service';
 
