@@ -113,7 +113,7 @@ TEST(Contrast, IsTriedAgainEverLaterAndGivenUpWhenItIsWrong) {
   k.outcome(1, false);
   k.outcome(0, true);
   double wait = 0.0;
-  for (int trial = 0; trial < 4; ++trial) {
+  for (int trial = 0; trial < 3; ++trial) {  // as many as the budget has
     const double before = wait;
     const double failed_at = k.now - 1000.0 - (trial == 0 ? 1000.0 : 0.0);
     while (k.availability(1) < 0.5f) k.now += 500.0;
