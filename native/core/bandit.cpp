@@ -151,7 +151,8 @@ class Scorer {
     score.availability = static_cast<float>(
         offered_availability(arm.availability, rule_.availability, evidence_of(rule_, arm), budget_, now));
     score.contrast = contrast == nullptr ? std::numeric_limits<float>::quiet_NaN() : contrast->at(unit, 1.0);
-    if (Contrast::foresees(score.contrast) && contrast->is_believed() && contrast->waits(rule_.availability, budget_, now)) {
+    if (Contrast::foresees(score.contrast) && contrast->is_believed() &&
+        contrast->waits(rule_.availability, budget_, now)) {
       score.availability = std::min(score.availability, static_cast<float>(kWaiting));
     }
     score.last_outcome = arm.last_outcome;
@@ -331,8 +332,8 @@ class Targets {
         }
       }
     } catch (...) {
-      // An arm made here has no update yet. It may be there more than once: its first place erases it. The one at which it
-      // failed may lack its contrast alone.
+      // An arm made here has no update yet. It may be there more than once: its first place erases it. The one at which
+      // it failed may lack its contrast alone.
       if (i < count && arms_[i] != nullptr) ++i;
       while (i-- > 0) {
         if (arms_[i]->updates == 0 && std::find(arms_.data(), arms_.data() + i, arms_[i]) == arms_.data() + i) {

@@ -1,7 +1,7 @@
 // Contrast: failures that depend on what a tool is asked. A tool that failed and worked again keeps the mean direction
-// of the contexts it worked in since its first failure and that of those it failed in. A context nearer to the second is
-// foreseen to fail: the tool waits there, and goes on elsewhere. Such a wait is ended by trials on a budget of their own,
-// and by the contrast's own record: once it foresees failures that do not come, it is not believed.
+// of the contexts it worked in since its first failure and that of those it failed in. A context nearer to the second
+// is foreseen to fail: the tool waits there, and goes on elsewhere. Such a wait is ended by trials on a budget of their
+// own, and by the contrast's own record: once it foresees failures that do not come, it is not believed.
 //
 // Only additions, multiplications, divisions and square roots in a fixed order: the same outcomes give the same bits on
 // every machine.

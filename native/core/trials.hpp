@@ -53,8 +53,8 @@ double offered_availability(const Availability& state, const AvailabilityRule& r
 // Offered availability is at most this while a tool waits.
 inline constexpr double kWaiting = 0.499;
 
-// A report on a tool, before it is observed. `in_context`: of a trial in a context that the tool fails in; it says nothing
-// of the tool elsewhere when it fails.
+// A report on a tool, before it is observed. `in_context`: of a trial in a context that the tool fails in; it says
+// nothing of the tool elsewhere when it fails.
 void settle(TrialBudget* budget, const AvailabilityRule& rule, const Availability& state, const TrialEvidence& evidence,
             double y, double now, bool in_context) noexcept;
 

@@ -12,8 +12,9 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 namespace {
 
 constexpr size_t kHeader = 48;
-constexpr size_t kBudget = 24;  // in version 3
-constexpr uint32_t kVersion = 3;
+constexpr size_t kBudget = 32;  // in version 4
+constexpr size_t kArm = 64;     // in version 4, before the id
+constexpr uint32_t kVersion = 4;
 constexpr size_t kChecksum = 8;
 
 finch_bandit* make(uint32_t dimension, int32_t form, float lambda, float gamma) {
@@ -62,8 +63,10 @@ void use(finch_bandit* bandit, uint32_t dimension) {
   std::vector<finch_string> ids;
   for (uint64_t i = 0; i < arms && i < 32; ++i) {
     const auto id_bytes = read<uint32_t>(state.data(), at);
-    ids.push_back({reinterpret_cast<const char*>(state.data()) + at + 56, id_bytes});
-    at += 56 + (id_bytes + 7) / 8 * 8 + (vectors ? size_t{8} * dimension : 0);
+    ids.push_back({reinterpret_cast<const char*>(state.data()) + at + kArm, id_bytes});
+    const bool contrast = read<uint32_t>(state.data(), at + 56) != 0;
+    at += kArm + (id_bytes + 7) / 8 * 8 + (vectors ? size_t{8} * dimension : 0);
+    if (contrast) at += 16 + size_t{8} * dimension;
   }
   std::vector<finch_arm_score> scores(ids.size());
   FUZZ_CHECK(finch_bandit_score(bandit, ids.data(), nullptr, ids.size(), x.data(), 1e12, 1, scores.data()) == FINCH_OK);

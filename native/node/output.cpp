@@ -35,9 +35,9 @@ bool Output::has(int column) const noexcept {
 }
 
 void Output::set_columns(Napi::Env env, napi_value object) const {
-  static constexpr const char* kNames[kColumns] = {"keys",  "evidence",     "updates",     "cut",      "mean",
-                                                   "bonus", "availability", "lastOutcome", "contrast", "semantic", "prior",
-                                                   "score", "similarities", "semanticRank"};
+  static constexpr const char* kNames[kColumns] = {"keys",  "evidence",     "updates",      "cut",         "mean",
+                                                   "bonus", "availability", "lastOutcome",  "contrast",    "semantic",
+                                                   "prior", "score",        "similarities", "semanticRank"};
   napi_value buffer = nullptr;
   must(env, napi_get_reference_value(env, buffer_, &buffer));
   for (int c = 0; c < kColumns; ++c) {

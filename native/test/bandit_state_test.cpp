@@ -56,8 +56,8 @@ TEST(BanditState, RoundTripKeepsEveryBit) {
   }
 }
 
-// The state as an earlier version wrote it: of arms without a contrast, their ids up to 8 bytes. Version 3 had two budgets
-// and no words on contrasts, version 2 no budget.
+// The state as an earlier version wrote it: of arms without a contrast, their ids up to 8 bytes. Version 3 had two
+// budgets and no words on contrasts, version 2 no budget.
 std::vector<char> as_version(const std::vector<char>& bytes, uint32_t d, bool keeps_vectors, char version) {
   std::vector<char> old(bytes.begin(), bytes.begin() + 48);
   if (version == 3) {

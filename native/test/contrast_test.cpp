@@ -192,7 +192,8 @@ TEST(Contrast, IsKeptInTheState) {
     const finch_arm_score a = score(k.bandit, "tool", x, 0.5f, k.now), b = score(copy, "tool", x, 0.5f, k.now);
     EXPECT_EQ(a.contrast, b.contrast);
     EXPECT_EQ(a.availability, b.availability);
-    for (const Bandit* each : std::initializer_list<const Bandit*>{&k.bandit, &copy}) report(*each, "tool", x, 0.5f, static_cast<float>(i % 3 == 0), k.now);
+    for (const Bandit* each : std::initializer_list<const Bandit*>{&k.bandit, &copy})
+      report(*each, "tool", x, 0.5f, static_cast<float>(i % 3 == 0), k.now);
     EXPECT_EQ(serialized(copy), serialized(k.bandit));
   }
 }
