@@ -32,10 +32,12 @@ def build_encoder(
     int8_embeddings: bool,
 ) -> onnx.ModelProto:
     """The finished and checked model, for at most `max_tokens` tokens a text."""
-    return _EncoderGraph(shape, weights, linear, max_tokens, int8_embeddings).build()
+    return EncoderGraph(shape, weights, linear, max_tokens, int8_embeddings).build()
 
 
-class _EncoderGraph:
+class EncoderGraph:
+    """Writes the graph layer by layer; what follows the last layer is `_finish`'s."""
+
     def __init__(
         self,
         shape: BertShape,
@@ -52,20 +54,24 @@ class _EncoderGraph:
         self._graph = GraphWriter()
 
     def build(self) -> onnx.ModelProto:
+        """The finished and checked model."""
         hidden = self._embed()
         mask = self._graph.node("Cast", ["attention_mask"], "mask_int32", to=TensorProto.INT32)
         for layer in range(self._shape.layers):
             hidden = self._layer(layer, hidden, mask)
-        self._pool(hidden)
+        return self._finish(hidden)
+
+    def _finish(self, hidden: str) -> onnx.ModelProto:
+        mask = self._graph.node("Cast", ["attention_mask"], "mask_float", to=TensorProto.FLOAT)
+        self._pool(hidden, mask, "", OUTPUT)
+        return self._model("sentence_encoder", OUTPUT, self._shape.hidden)
+
+    def _model(self, name: str, output: str, columns: int) -> onnx.ModelProto:
         tokens = ["batch", "sequence"]
         return self._graph.finish(
-            "sentence_encoder",
+            name,
             [helper.make_tensor_value_info(name, TensorProto.INT64, tokens) for name in INPUTS],
-            [
-                helper.make_tensor_value_info(
-                    OUTPUT, TensorProto.FLOAT, ["batch", self._shape.hidden]
-                )
-            ],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", columns])],
         )
 
     def _embed(self) -> str:
@@ -163,19 +169,18 @@ class _EncoderGraph:
             for part in ("weight", "bias")
         ]
 
-    def _pool(self, hidden: str) -> None:
+    def _pool(self, hidden: str, mask: str, prefix: str, output: str) -> str:
         """Masked sum, then unit length; dividing by the count would change nothing.
 
         A running sum adds token after token, so padding and batch size cannot change its last
         bits; ReduceSum and MatMul add in an order that depends on the shape.
         """
         graph = self._graph
-        mask = graph.node("Cast", ["attention_mask"], "mask_float", to=TensorProto.FLOAT)
         last_axis = graph.constant("last_axis", np.array([-1], np.int64))
-        column = graph.node("Unsqueeze", [mask, last_axis], "mask_column")
-        masked = graph.node("Mul", [hidden, column], "masked")
+        column = graph.node("Unsqueeze", [mask, last_axis], f"{prefix}mask_column")
+        masked = graph.node("Mul", [hidden, column], f"{prefix}masked")
         axis = graph.constant("token_axis", np.int64(1))
-        running = graph.node("CumSum", [masked, axis], "running_total")
+        running = graph.node("CumSum", [masked, axis], f"{prefix}running_total")
         last = graph.constant("last_token", np.int64(-1))
-        total = graph.node("Gather", [running, last], "total", axis=1)
-        graph.node("LpNormalization", [total], OUTPUT, axis=-1, p=2)
+        total = graph.node("Gather", [running, last], f"{prefix}total", axis=1)
+        return graph.node("LpNormalization", [total], output, axis=-1, p=2)

@@ -85,23 +85,25 @@ def main() -> None:
         )
 
 
-def check_graph(base: BaseModel, texts: Ids) -> None:
-    """The hand-written float32 graph must agree with Hugging Face's BERT in PyTorch."""
+def check_graph(base: BaseModel, texts: Ids) -> float:
+    """The hand-written float32 graph must agree with PyTorch; returns the largest difference."""
     model = build_float32(base, MAX_TOKENS).SerializeToString()
     expected = TorchEncoder(base.folder).encode(texts)
     difference = float(np.abs(EncoderSession(model).encode(texts) - expected).max())
     print(f"float32 graph against PyTorch: largest difference {difference:.1e}")
     if not difference < GRAPH_TOLERANCE:
         raise SystemExit("the graph does not compute the base model")
+    return difference
 
 
-def check_quantised(base: BaseModel, session: EncoderSession, texts: Ids) -> None:
-    """Every vector of the quantised model must stay close to float32."""
+def check_quantised(base: BaseModel, session: EncoderSession, texts: Ids) -> float:
+    """Every vector must stay close to float32; returns the least cosine."""
     exact = EncoderSession(build_float32(base, MAX_TOKENS).SerializeToString()).encode(texts)
     least = float((session.encode(texts) * exact).sum(axis=1).min())
     print(f"quantised against float32: least cosine {least:.5f}")
     if not least > LEAST_COSINE:
         raise SystemExit("quantisation lost too much")
+    return least
 
 
 def measure_all(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +22,32 @@ MANIFEST_FILE = "manifest.json"
 RELEVANCE_FLOOR = 0.26
 REVISION_LENGTH = 12
 
+
+@dataclass(frozen=True)
+class Kind:
+    """What a manifest says of the model itself; the defaults describe the untrained encoder."""
+
+    name: str = NAME
+    task: str = "encoder"
+    output: str = OUTPUT
+    relevance_floor: float | None = RELEVANCE_FLOOR
+    training: Mapping[str, Any] | None = None
+
+
+UNTRAINED = Kind()
+
 _LICENCE = Path(__file__).resolve().parents[2] / "LICENSE"
 
 
 def write_model_folder(
-    folder: Path, base: BaseModel, model: bytes, *, batch_invariant: bool
+    folder: Path, base: BaseModel, model: bytes, *, batch_invariant: bool, kind: Kind = UNTRAINED
 ) -> None:
     """Write model, vocabulary, licence and manifest; the card is written apart."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MODEL_FILE).write_bytes(model)
     shutil.copyfile(base.vocabulary, folder / VOCABULARY_FILE)
     shutil.copyfile(_LICENCE, folder / "LICENSE")
-    manifest = _manifest(folder, base, batch_invariant)
+    manifest = _manifest(folder, base, batch_invariant, kind)
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (folder / MANIFEST_FILE).write_text(text, "utf-8")
 
@@ -54,13 +70,13 @@ def verify_model_folder(folder: Path) -> None:
         raise ValueError(f"revision {manifest['revision']} is not the model's {digest}")
 
 
-def _manifest(folder: Path, base: BaseModel, batch_invariant: bool) -> dict[str, Any]:
+def _manifest(folder: Path, base: BaseModel, batch_invariant: bool, kind: Kind) -> dict[str, Any]:
     files = {name: _file_entry(folder / name) for name in (MODEL_FILE, VOCABULARY_FILE)}
-    return {
+    manifest: dict[str, Any] = {
         "format": 1,
-        "name": NAME,
+        "name": kind.name,
         "revision": files[MODEL_FILE]["sha256"][:REVISION_LENGTH],
-        "task": "encoder",
+        "task": kind.task,
         "dimension": base.shape.hidden,
         "maxTokens": MAX_TOKENS,
         "pooling": "none",
@@ -81,11 +97,11 @@ def _manifest(folder: Path, base: BaseModel, batch_invariant: bool) -> dict[str,
         "model": {
             "file": MODEL_FILE,
             "inputs": list(INPUTS),
-            "output": OUTPUT,
+            "output": kind.output,
             "batchInvariant": batch_invariant,
         },
         "files": files,
-        "relevanceFloor": RELEVANCE_FLOOR,
+        "relevanceFloor": kind.relevance_floor,
         "license": "Apache-2.0",
         "base": {
             "name": "sentence-transformers/all-MiniLM-L6-v2",
@@ -94,7 +110,9 @@ def _manifest(folder: Path, base: BaseModel, batch_invariant: bool) -> dict[str,
             "weights": "model.safetensors",
             "weightsSha256": base.weights_sha256,
         },
+        "training": kind.training,
     }
+    return {key: value for key, value in manifest.items() if value is not None}
 
 
 def _file_entry(path: Path) -> dict[str, Any]:
