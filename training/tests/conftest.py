@@ -31,7 +31,8 @@ def write_tools(folder: Path, prefix: str) -> list[dict[str, Any]]:
         {
             "id": f"{prefix}{index}",
             "name": f"{verb.lower()}_{thing.split()[0]}",
-            "description": f"{verb} the {thing}, with details.",
+            # Catalogues' tools that equal a test set's are left out, so every folder has its own.
+            "description": f"{verb} the {prefix} {thing}, with details.",
             "source": f"{prefix}-server-{index % 5}",
             "parameters": {"name": {"type": "string"}, "limit": {"type": "number"}},
         }

@@ -187,6 +187,8 @@ def _add_synthetic(
         tools
     ) - len(allowed)
     usable = [tool for tool in allowed if phrase_of(tool) is not None]
+    if not usable:
+        return
     servers = sorted({tool.group for tool in usable})
     held = set(source.sample(servers, max(1, round(len(servers) * HELD_OUT_SERVERS))))
     train = [tool for tool in usable if tool.group not in held]
