@@ -44,8 +44,11 @@ def session() -> EncoderSession:
     return EncoderSession((FOLDER / MODEL_FILE).read_bytes())
 
 
-def test_files_match_the_manifest() -> None:
-    verify_model_folder(FOLDER)
+@pytest.mark.parametrize("folder", sorted(FOLDER.parent.iterdir()), ids=lambda item: item.name)
+def test_files_match_the_manifest(folder: Path) -> None:
+    verify_model_folder(folder)
+    card = (folder / "README.md").read_text("utf-8")
+    assert load_manifest(folder)["files"][MODEL_FILE]["sha256"] in card
 
 
 def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
