@@ -172,8 +172,9 @@ TEST(Contrast, TakesMemoryOfToolsThatFailedOnlyAndGivesItBack) {
   const uint64_t with = bytes(bandit);
   EXPECT_GE(with - before, 2u * 384u * 4u);
   EXPECT_LE(with - before, 2u * 384u * 4u + 512u);
+  const std::string first = "tool 0";
   for (int round = 0; round < 50; ++round) {
-    const finch_string id = as_string("tool 0");
+    const finch_string id = as_string(first);
     ASSERT_EQ(finch_bandit_drop(bandit.get(), &id, 1), FINCH_OK);
     report(bandit, "tool 0", x, 0.5f, 0.0f);
     EXPECT_EQ(bytes(bandit), with);
