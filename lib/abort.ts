@@ -43,6 +43,21 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   };
 }
 
+/** `work`, or FINCH_ABORTED as soon as the signal fires, whether or not the work heeds it. */
+export async function orAborted<T>(
+  signal: AbortSignal | undefined,
+  work: T | PromiseLike<T>,
+): Promise<T> {
+  if (signal === undefined) return work;
+  let forget = () => {};
+  const fired = new Promise<never>((_, reject) => {
+    const stop = () => reject(aborted(signal));
+    if (signal.aborted) stop();
+    else forget = onAbort(signal, stop);
+  });
+  return Promise.race([work, fired]).finally(() => forget());
+}
+
 /** Runs native work that an AbortSignal can cancel. */
 export async function withCancel<T>(
   signal: AbortSignal | undefined,

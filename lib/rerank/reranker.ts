@@ -1,3 +1,4 @@
+import { orAborted } from '../abort.js';
 import { aFunction, aList, aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
 import { FinchError } from '../errors.js';
 
@@ -120,7 +121,8 @@ export function checkRerankArguments(
  * What `reranker` gives for the documents, checked: a wrong reranker is named as such, before its order reaches anything
  * else.
  *
- * @throws FinchError FINCH_CORRUPT when it does not return each document once with a usable probability; what it throws
+ * @throws FinchError FINCH_CORRUPT when it does not return each document once, best first, with a usable probability;
+ * FINCH_ABORTED; what it throws
  */
 export async function rerankChecked(
   reranker: Reranker,
@@ -128,18 +130,23 @@ export async function rerankChecked(
   documents: readonly string[],
   options: RerankOptions,
 ): Promise<Reranked> {
-  const reranked: unknown = await reranker.rerank(query, documents, options);
+  const reranked: unknown = await orAborted(
+    options.signal,
+    reranker.rerank(query, documents, options),
+  );
   const list = (reranked as Partial<Reranked> | null | undefined)?.documents;
   const seen = new Set<number>();
   let scored = 0;
+  let last = Number.POSITIVE_INFINITY;
   for (const each of Array.isArray(list) ? (list as unknown[]) : []) {
     const { index, score, probability } = (each ?? {}) as Partial<RerankedDocument>;
     if (typeof index !== 'number' || !(index in documents)) break;
     if (score !== undefined) {
       const isProbability = typeof probability === 'number' && probability >= 0 && probability <= 1;
-      if (!isProbability || typeof score !== 'number' || Number.isNaN(score)) break;
+      if (!isProbability || typeof score !== 'number' || !(score <= last)) break;
       scored++;
     }
+    last = score ?? Number.NEGATIVE_INFINITY;
     seen.add(index);
   }
   if (Array.isArray(list) && list.length === documents.length && seen.size === list.length) {
@@ -147,6 +154,6 @@ export async function rerankChecked(
   }
   throw new FinchError(
     'FINCH_CORRUPT',
-    `the reranker ${reranker.model} did not return its ${documents.length} documents; expected { documents }, each index once, with a score and a probability in [0, 1] or neither`,
+    `the reranker ${reranker.model} did not return its ${documents.length} documents; expected { documents }, each index once: first those with a score and a probability in [0, 1], best score first, then those with neither`,
   );
 }

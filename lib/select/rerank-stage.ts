@@ -1,5 +1,6 @@
 import { throwIfAborted } from '../abort.js';
 import { aWholeNumber, fields, optional } from '../check.js';
+import { shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { aBudget, checkReranker, type Reranker, rerankChecked } from '../rerank/reranker.js';
 import type { Retrieved } from '../retrieve/retrieve.js';
@@ -15,7 +16,7 @@ export interface RerankSettings {
 const defaultCandidates = 50;
 /** Scores that are less apart than this are moved apart: float32 keeps it through the weighted sum. */
 const step = 2 ** -20;
-/** A tool that the query calls by name goes before all that merely fit it, as in retrieval. */
+/** A tool that the query calls by name goes before all that merely fit it, this far before the best of them. */
 const namedBonus = 0.3;
 
 const someSettings = fields({
@@ -78,7 +79,10 @@ export async function rerankCandidates(
     const { code, message } =
       error instanceof FinchError
         ? error
-        : { code: 'FINCH_INTERNAL' as const, message: String(error) };
+        : {
+            code: 'FINCH_INTERNAL' as const,
+            message: error instanceof Error ? String(error) : shown(error),
+          };
     const order = sent.map((hit, rank) => ({ id: hit.id, retrievalRank: rank }));
     const record = {
       ...base,
@@ -105,9 +109,11 @@ export async function rerankCandidates(
     order.slice(0, scored).map((each) => each.probability as number),
     retrieved.length - scored,
   );
+  const best = semantic[0] as number;
   const all = [...new Set(places)].map((place, i) => {
     const hit = retrieved[place] as Retrieved;
-    return { hit, semantic: (semantic[i] as number) + (hit.named === true ? namedBonus : 0) };
+    const named = best + namedBonus - i * step;
+    return { hit, semantic: hit.named === true ? named : (semantic[i] as number) };
   });
   // Named tools come to the front; the sort is stable, so that nothing else moves.
   all.sort((a, b) => b.semantic - a.semantic);
@@ -140,26 +146,4 @@ export interface RerankedRequest {
   readonly retrieved: number;
   /** The probability below which the reranker's best match is usually none. */
   readonly floor: number | undefined;
-}
-
-/**
- * Whether, after a reranker, the best is good enough: by its probability where the reranker has a floor and the caller gave
- * none, else by the best score of all that was retrieved. A tool called by its name always is.
- *
- * @param healthy how many candidates are not failing at present
- */
-export function abstentionAfterRerank(
-  { record, floor }: RerankedRequest,
-  best: Retrieved,
-  healthy: number,
-  given: number | undefined,
-  encoderFloor: number | undefined,
-): 'unhealthy' | 'below-floor' | undefined {
-  const probability = given === undefined ? record.order[0]?.probability : undefined;
-  const isGood =
-    probability !== undefined && floor !== undefined
-      ? probability >= floor
-      : best.score >= (given ?? encoderFloor ?? Number.NEGATIVE_INFINITY);
-  if (!isGood && best.named === undefined) return 'below-floor';
-  return healthy === 0 ? 'unhealthy' : undefined;
 }

@@ -289,7 +289,7 @@ export class Selector {
   #finish(
     ranked: NativeRanked,
     retrieved: readonly Retrieved[],
-    { applied, abstained, abstention }: Judged,
+    { rule, applied, abstained, abstention }: Judged,
     vector: Float32Array | undefined,
     base: Base,
   ): Decision {
@@ -354,7 +354,7 @@ export class Selector {
       cut: {
         ...ranked.cut,
         ...(applied === undefined ? {} : { k, signals: [] }),
-        rule: settings.cut?.rule ?? 'dynamic',
+        rule,
         ...(applied?.threshold === undefined ? {} : { threshold: applied.threshold }),
         ...(applied?.target === undefined ? {} : { target: applied.target }),
         similarities: [...ranked.similarities],

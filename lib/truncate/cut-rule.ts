@@ -180,6 +180,10 @@ function bounded(k: number, n: number, { minK, maxK }: CutBounds, least: number)
   return Math.min(n, maxK ?? n, Math.max(k, minK ?? least));
 }
 
+function bounds({ minK, maxK }: CutBounds): NativeCutOptions {
+  return { ...(minK === undefined ? {} : { minK }), ...(maxK === undefined ? {} : { maxK }) };
+}
+
 /** Whether the native ranking cuts by this rule itself. */
 export function isNativeRule(
   rule: CutRule,
@@ -187,11 +191,12 @@ export function isNativeRule(
   return rule.rule === 'dynamic' || rule.rule === 'fixed';
 }
 
-/** What the native ranking is told; a fixed k is the dynamic cut held between equal bounds. Other rules cut what it ranked. */
+/** What the native ranking is told; a fixed k is the dynamic cut held between equal bounds. Other rules cut what it ranked, and
+ * bound it where they have no say. */
 export function nativeCut(rule: CutRule): NativeCutOptions {
   checkCutRule(rule);
   if (rule.rule === 'fixed') return { minK: rule.k, maxK: rule.k, signals: ['score'] };
-  if (rule.rule !== 'dynamic') return {};
+  if (rule.rule !== 'dynamic') return bounds(rule);
   const { rule: _, ...options } = rule;
   return options;
 }

@@ -208,7 +208,7 @@ describe('Selector with a reranker', () => {
   });
 
   it('a tool called by its name comes first, whatever the reranker says', async () => {
-    const reranker = new Scripted((_, document) => (/number 7\b/.test(document) ? -5 : -3));
+    const reranker = new Scripted((_, document) => (/number 7\b/.test(document) ? -5 : 3));
     const decision = await new Selector({ index, weights, reranker }).select(
       'use weather_7 for the forecast',
     );
@@ -232,6 +232,61 @@ describe('Selector with a reranker', () => {
     reranker.relevanceFloor = undefined;
     expect((await selector.select(query)).reason).toBe('below-floor');
     delete encoder.relevanceFloor;
+  });
+
+  it('asks its floor of tools that are not failing', async () => {
+    const feedback = FeedbackStore.memory({ bandit: { dimension: encoder.dimension } });
+    const reranker = new Scripted((place) => (place === 0 ? 4 : -6 - place));
+    reranker.relevanceFloor = 0.5;
+    const selector = new Selector({ index, reranker, feedback });
+    const { id, candidates } = await selector.select(query);
+    const best = candidates[0]?.id as string;
+    await selector.report(id, best, false);
+    for (let i = 0; i < 5; i++) {
+      const again = await selector.select(query);
+      if (again.tools.some((each) => each.id === best)) {
+        await selector.report(again.id, best, false);
+      }
+    }
+    expect(await selector.select(query)).toMatchObject({ tools: [], reason: 'unhealthy' });
+    await feedback.close();
+  });
+
+  it('ends with its signal, though the reranker does not heed it', async () => {
+    const reranker = new Scripted(() => 1);
+    reranker.before = () => new Promise(() => {});
+    const abort = new AbortController();
+    const selecting = new Selector({ index, reranker }).select(query, { signal: abort.signal });
+    setImmediate(() => abort.abort());
+    await expect(selecting).rejects.toMatchObject({ code: 'FINCH_ABORTED' });
+  });
+
+  it('goes on without one whose order is wrong', async () => {
+    const places = Array.from({ length: 40 }, (_, index) => index);
+    const one = (index: number, score?: number) =>
+      score === undefined ? { index } : { index, score, probability: sigmoid(score) };
+    for (const documents of [
+      places.map((index) => one(index, index / 40)),
+      places.map((index) => (index === 3 ? one(index, 1) : one(index))),
+    ]) {
+      const reranker = new Scripted(() => 0);
+      reranker.rerank = async () => ({ documents, scored: 1 });
+      const { rerank, candidates } = await new Selector({ index, weights, reranker }).select(query);
+      expect(rerank).toMatchObject({ outcome: 'failed', error: { code: 'FINCH_CORRUPT' } });
+      expect(candidates.map(({ id }) => id)).toEqual(await retrieved(10));
+    }
+  });
+
+  it('holds nothing meant for its scores against others', async () => {
+    const cut = { rule: 'threshold', score: 0.9, maxK: 3 } as const;
+    const reranker = new Scripted((place) => 4 - place / 2);
+    const selector = new Selector({ index, weights, reranker, cut });
+    expect((await selector.select(query)).cut).toMatchObject({ rule: 'threshold', k: 3 });
+    reranker.before = () => Promise.reject(new Error('down'));
+    const without = await selector.select(query);
+    expect(without.cut?.rule).toBe('dynamic');
+    expect(without.tools.length).toBeGreaterThan(0);
+    expect(without.tools.length).toBeLessThanOrEqual(3);
   });
 
   it('drops a tool that was removed while the reranker read', async () => {
@@ -325,6 +380,14 @@ describe('calibrations of reranked lists', () => {
     const abstain = calibrateAbstention(lists, { pipeline });
     const doubting = new Selector({ index, ...options, abstain: { ...abstain, threshold: 2 } });
     expect((await doubting.select(query)).reason).toBe('unanswerable');
+    const some = new Scripted((place) => (place < 3 ? 1 : undefined));
+    const partial = new Selector({
+      index,
+      ...options,
+      reranker: some,
+      abstain: { ...abstain, threshold: 2 },
+    });
+    expect(await partial.select(query)).not.toHaveProperty('abstention');
   });
 
   it('need a reranker that scores all', async () => {
