@@ -43,19 +43,38 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   };
 }
 
-/** `work`, or FINCH_ABORTED as soon as the signal fires, whether or not the work heeds it. */
-export async function orAborted<T>(
+/**
+ * Settles as `work` does, or rejects with FINCH_ABORTED as soon as `signal` fires, after calling `stop`. `work` is then
+ * left to settle unheard, so it must be safe to abandon.
+ */
+export function withAbort<T>(
+  work: Promise<T>,
   signal: AbortSignal | undefined,
-  work: T | PromiseLike<T>,
+  stop?: () => void,
 ): Promise<T> {
   if (signal === undefined) return work;
-  let forget = () => {};
-  const fired = new Promise<never>((_, reject) => {
-    const stop = () => reject(aborted(signal));
-    if (signal.aborted) stop();
-    else forget = onAbort(signal, stop);
+  return new Promise<T>((resolve, reject) => {
+    const abort = () => {
+      stop?.();
+      reject(aborted(signal));
+    };
+    if (signal.aborted) {
+      work.catch(() => undefined);
+      abort();
+      return;
+    }
+    const forget = onAbort(signal, abort);
+    work.then(
+      (value) => {
+        forget();
+        resolve(value);
+      },
+      (error: unknown) => {
+        forget();
+        reject(error);
+      },
+    );
   });
-  return Promise.race([work, fired]).finally(() => forget());
 }
 
 /** Runs native work that an AbortSignal can cancel. */

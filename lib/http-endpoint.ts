@@ -91,6 +91,23 @@ export function excerpt(body: string, secrets: readonly string[]): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
+/** A reply as JSON. @throws BadReply with FINCH_CORRUPT */
+export function parseReply(text: string, secrets: readonly string[]): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    // Cut or garbled on the way, or an error page: the same request may go through.
+    throw new BadReply(
+      new FinchError(
+        'FINCH_CORRUPT',
+        `the reply is not JSON (cut short, NaN, or an error page): ${excerpt(text, secrets)}`,
+        { cause },
+      ),
+      true,
+    );
+  }
+}
+
 /** `Retry-After` in milliseconds from `now`: seconds or an HTTP date; undefined when absent or neither. */
 export function retryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;

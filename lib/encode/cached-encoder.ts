@@ -1,7 +1,6 @@
-import { throwIfAborted } from '../abort.js';
+import { throwIfAborted, withAbort } from '../abort.js';
 import { aFunction, fields, optional } from '../check.js';
 import { FinchError } from '../errors.js';
-import { withAbort } from './abort.js';
 import {
   checkEncodeArguments,
   checkEncoder,

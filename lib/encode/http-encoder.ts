@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { aborted, throwIfAborted } from '../abort.js';
+import { aborted, onAbort, throwIfAborted } from '../abort.js';
 import { aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
@@ -119,8 +119,7 @@ export class HttpEncoder implements Encoder {
       const stop = new AbortController();
       // One listener for each batch that waits: many, and no leak.
       setMaxListeners(0, stop.signal);
-      const onAbort = () => stop.abort();
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const forget = signal && onAbort(signal, () => stop.abort());
       const { deadlineMs } = this.#limits;
       const deadline = Date.now() + deadlineMs;
       try {
@@ -144,7 +143,7 @@ export class HttpEncoder implements Encoder {
         if (signal?.aborted) throw aborted(signal);
         throw error;
       } finally {
-        signal?.removeEventListener('abort', onAbort);
+        forget?.();
       }
     });
   }

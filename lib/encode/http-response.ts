@@ -1,5 +1,5 @@
 import { FinchError } from '../errors.js';
-import { BadReply, excerpt } from '../http-endpoint.js';
+import { BadReply, excerpt, parseReply } from '../http-endpoint.js';
 
 function fromBase64(text: string, where: string): Float32Array {
   const bytes = Buffer.from(text, 'base64');
@@ -42,20 +42,7 @@ export function parseEmbeddings(
   expected: number | undefined,
   secrets: readonly string[],
 ): { rows: Float32Array; dimension: number } {
-  let reply: unknown;
-  try {
-    reply = JSON.parse(text);
-  } catch (cause) {
-    // Cut or garbled on the way, or an error page: the same request may go through.
-    throw new BadReply(
-      new FinchError(
-        'FINCH_CORRUPT',
-        `the reply is not JSON (cut short, NaN, or an error page): ${excerpt(text, secrets)}`,
-        { cause },
-      ),
-      true,
-    );
-  }
+  const reply = parseReply(text, secrets);
   const fault = (code: 'FINCH_CORRUPT' | 'FINCH_DIMENSION', message: string) =>
     new BadReply(new FinchError(code, message), false);
   const data = (reply as { data?: unknown } | null)?.data;

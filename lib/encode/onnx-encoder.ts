@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { throwIfAborted } from '../abort.js';
+import { throwIfAborted, withAbort } from '../abort.js';
 import { anObject, aString, fields, optional } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
@@ -11,11 +11,10 @@ import {
   type TokenizerHandle,
 } from '../native.js';
 import { packageRoot } from '../package-root.js';
-import { withAbort } from './abort.js';
 import { checkEncodeArguments, type EncodeOptions, type Encoder } from './encoder.js';
 import { Lifetime } from './lifetime.js';
 import { type ModelFolder, readModelFolder } from './model-folder.js';
-import { findRuntime } from './runtime.js';
+import { openModel } from './open-model.js';
 
 /** The addon's functions that an encoder uses. */
 export type EncoderBinding = Pick<
@@ -31,7 +30,7 @@ export type EncoderBinding = Pick<
 >;
 
 export interface OnnxEncoderOptions {
-  /** The onnxruntime library; found by {@link findRuntime} when left out. */
+  /** The onnxruntime library; found by `findRuntime` when left out. */
   runtimePath?: string | undefined;
   /** Compare the files' checksums. Default true. */
   verify?: boolean | undefined;
@@ -87,7 +86,7 @@ export class OnnxEncoder implements Encoder {
   /**
    * Opens a model folder.
    *
-   * @throws FinchError those of {@link readModelFolder} and {@link findRuntime}; FINCH_DEVICE (the runtime refuses the
+   * @throws FinchError those of {@link readModelFolder} and `findRuntime`; FINCH_DEVICE (the runtime refuses the
    *   model), FINCH_DIMENSION (the model's output is not the manifest's), FINCH_CORRUPT (vocabulary), FINCH_ABORTED.
    */
   static async open(folder: string, options: OnnxEncoderOptions = {}): Promise<OnnxEncoder> {
@@ -104,43 +103,21 @@ export class OnnxEncoder implements Encoder {
     }
     const model = await readModelFolder(folder, { verify: options.verify, signal });
     const { manifest } = model;
-    const runtimePath = findRuntime({
-      runtimePath: options.runtimePath,
-      // The last: a service's working directory is often /, and models may lie anywhere.
-      from: [process.cwd(), model.path, packageRoot()],
-    });
     const binding = options.binding ?? loadedBinding();
-    const words = manifest.tokenizer;
-    const tokenizer = binding.tokenizerOpen({
-      vocabPath: model.file(words.vocab),
-      lowercase: words.lowercase,
-      stripAccents: words.stripAccents,
-      chineseCharacters: words.chineseCharacters,
-      maxWordCharacters: words.maxWordCharacters,
-      unknown: words.unknown,
-      start: words.start,
-      end: words.end,
-      pad: words.pad,
-      continuation: words.continuationPrefix,
-    });
-    throwIfAborted(signal);
-    const opening = binding.encoderOpen({
-      runtimePath,
-      modelPath: model.file(manifest.model.file),
-      tokenizer,
-      outputName: manifest.model.output,
-      dimension: manifest.dimension,
-      maxTokens: manifest.maxTokens,
-      pooling: manifest.pooling,
-      ...(batchSize === undefined ? {} : { batchSize }),
-    });
-    const handle = await withAbort(opening, signal, () => {
-      // The session cannot be stopped half-made: it is closed as soon as it is there.
-      opening.then(
-        (late) => binding.encoderClose(late),
-        () => undefined,
-      );
-    });
+    const { handle, tokenizer } = await openModel(
+      binding,
+      model,
+      options,
+      (paths) =>
+        binding.encoderOpen({
+          ...paths,
+          dimension: manifest.dimension,
+          maxTokens: manifest.maxTokens,
+          pooling: manifest.pooling,
+          ...(batchSize === undefined ? {} : { batchSize }),
+        }),
+      (late) => binding.encoderClose(late),
+    );
     return new OnnxEncoder(model, binding, handle, tokenizer);
   }
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { aborted, throwIfAborted } from '../abort.js';
+import { aborted, onAbort, throwIfAborted } from '../abort.js';
 import { aFunction, aNumber, aString, fields, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { Lifetime } from '../encode/lifetime.js';
@@ -11,6 +11,7 @@ import {
   HttpEndpoint,
   longestBackoff,
   numbersOf,
+  parseReply,
 } from '../http-endpoint.js';
 import {
   aBudget,
@@ -122,8 +123,7 @@ export class HttpReranker implements Reranker {
       const stop = new AbortController();
       // One listener for each batch that waits: many, and no leak.
       setMaxListeners(0, stop.signal);
-      const onAbort = () => stop.abort();
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const forget = signal && onAbort(signal, () => stop.abort());
       let isOver = false;
       const timer =
         budgetMs < deadlineMs
@@ -155,7 +155,7 @@ export class HttpReranker implements Reranker {
         throw error;
       } finally {
         clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
+        forget?.();
       }
     });
   }
@@ -197,20 +197,7 @@ export function parseScores(
   kind: RerankScoreKind,
   secrets: readonly string[],
 ): Float64Array {
-  let reply: unknown;
-  try {
-    reply = JSON.parse(text);
-  } catch (cause) {
-    // Cut or garbled on the way, or an error page: the same request may go through.
-    throw new BadReply(
-      new FinchError(
-        'FINCH_CORRUPT',
-        `the reply is not JSON (cut short, NaN, or an error page): ${excerpt(text, secrets)}`,
-        { cause },
-      ),
-      true,
-    );
-  }
+  const reply = parseReply(text, secrets);
   const fault = (message: string, code: 'FINCH_CORRUPT' | 'FINCH_NOT_FINITE' = 'FINCH_CORRUPT') =>
     new BadReply(new FinchError(code, message), false);
   const results = (reply as { results?: unknown } | null)?.results;

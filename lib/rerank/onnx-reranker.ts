@@ -1,14 +1,13 @@
-import { throwIfAborted } from '../abort.js';
+import { throwIfAborted, withAbort } from '../abort.js';
 import { anObject, aWholeNumber, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
-import { withAbort } from '../encode/abort.js';
 import { Lifetime } from '../encode/lifetime.js';
 import {
   type ModelFolder,
   type RerankerManifest,
   readRerankerFolder,
 } from '../encode/model-folder.js';
-import { findRuntime } from '../encode/runtime.js';
+import { openModel } from '../encode/open-model.js';
 import { VectorCache, vectorKey } from '../encode/vector-cache.js';
 import { FinchError } from '../errors.js';
 import {
@@ -19,7 +18,6 @@ import {
   type RerankerHandle,
   type TokenizerHandle,
 } from '../native.js';
-import { packageRoot } from '../package-root.js';
 import {
   aBudget,
   checkRerankArguments,
@@ -158,42 +156,21 @@ export class OnnxReranker implements Reranker {
       );
     }
     const truncation = options.truncation ?? manifest.truncation ?? 'longest-first';
-    const runtimePath = findRuntime({
-      runtimePath: options.runtimePath,
-      from: [process.cwd(), model.path, packageRoot()],
-    });
     const binding = options.binding ?? loadedBinding();
-    const words = manifest.tokenizer;
-    const tokenizer = binding.tokenizerOpen({
-      vocabPath: model.file(words.vocab),
-      lowercase: words.lowercase,
-      stripAccents: words.stripAccents,
-      chineseCharacters: words.chineseCharacters,
-      maxWordCharacters: words.maxWordCharacters,
-      unknown: words.unknown,
-      start: words.start,
-      end: words.end,
-      pad: words.pad,
-      continuation: words.continuationPrefix,
-    });
-    throwIfAborted(signal);
-    const opening = binding.rerankerOpen({
-      runtimePath,
-      modelPath: model.file(manifest.model.file),
-      tokenizer,
-      outputName: manifest.model.output,
-      maxTokens,
-      truncation,
-      provider: options.provider ?? 'cpu',
-      ...(batchSize === undefined ? {} : { batchSize }),
-    });
-    const handle = await withAbort(opening, signal, () => {
-      // The session cannot be stopped half-made: it is closed as soon as it is there.
-      opening.then(
-        (late) => binding.rerankerClose(late),
-        () => undefined,
-      );
-    });
+    const { handle, tokenizer } = await openModel(
+      binding,
+      model,
+      options,
+      (paths) =>
+        binding.rerankerOpen({
+          ...paths,
+          maxTokens,
+          truncation,
+          provider: options.provider ?? 'cpu',
+          ...(batchSize === undefined ? {} : { batchSize }),
+        }),
+      (late) => binding.rerankerClose(late),
+    );
     return new OnnxReranker(model, options, { maxTokens, truncation }, binding, handle, tokenizer);
   }
 

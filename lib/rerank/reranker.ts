@@ -1,4 +1,4 @@
-import { orAborted } from '../abort.js';
+import { withAbort } from '../abort.js';
 import { aFunction, aList, aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
 import { FinchError } from '../errors.js';
 
@@ -130,9 +130,9 @@ export async function rerankChecked(
   documents: readonly string[],
   options: RerankOptions,
 ): Promise<Reranked> {
-  const reranked: unknown = await orAborted(
+  const reranked: unknown = await withAbort(
+    Promise.resolve(reranker.rerank(query, documents, options)),
     options.signal,
-    reranker.rerank(query, documents, options),
   );
   const list = (reranked as Partial<Reranked> | null | undefined)?.documents;
   const seen = new Set<number>();
