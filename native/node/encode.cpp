@@ -1,8 +1,8 @@
 // Tokenizers and encoders.
 #include <vector>
 
-#include "async_call.hpp"
 #include "entry.hpp"
+#include "model_calls.hpp"
 #include "options.hpp"
 #include "results.hpp"
 
@@ -49,48 +49,22 @@ Napi::Value tokenize(const Arguments& arguments) {
   return {arguments.env(), copy_array<int32_t>(arguments.env(), {ids.data(), count})};
 }
 
-class EncoderOpenCall final : public AsyncCall {
+class EncoderOpenCall final : public ModelOpenCall<finch_encoder_options, finch_encoder, finch_encoder_open> {
  public:
-  explicit EncoderOpenCall(const Options& options)
-      : runtime_path_(options.c_string("runtimePath")),
-        model_path_(options.c_string("modelPath")),
-        output_name_(options.c_string("outputName")) {
-    options_.size = sizeof(options_);
-    options_.dimension = options.whole("dimension", 1, FINCH_MAX_DIMENSION);
-    options_.max_tokens = options.whole_or("maxTokens", 3, 0xffffffff, 0);
-    options_.batch_size = options.whole_or("batchSize", 1, 0xffffffff, 0);
-    options_.pooling = options.choice(
-        "pooling", {{"none", FINCH_POOL_NONE}, {"mean", FINCH_POOL_MEAN}, {"cls", FINCH_POOL_CLS}}, false);
+  explicit EncoderOpenCall(const Options& given) : ModelOpenCall(given) {
+    options().dimension = given.whole("dimension", 1, FINCH_MAX_DIMENSION);
+    options().max_tokens = given.whole_or("maxTokens", 3, 0xffffffff, 0);
+    options().pooling =
+        given.choice("pooling", {{"none", FINCH_POOL_NONE}, {"mean", FINCH_POOL_MEAN}, {"cls", FINCH_POOL_CLS}}, false);
   }
-
-  void use(std::shared_ptr<finch_tokenizer> tokenizer) { tokenizer_ = std::move(tokenizer); }
 
  private:
-  finch_status execute() override {
-    options_.runtime_path = runtime_path_.c_str();
-    options_.model_path = model_path_.c_str();
-    options_.output_name = output_name_.c_str();
-    options_.tokenizer = tokenizer_.get();
-    finch_encoder* encoder = nullptr;
-    const finch_status status = finch_encoder_open(&options_, &encoder);
-    if (status == FINCH_OK) encoder_ = own(encoder);
-    return status;
-  }
-  Napi::Value result(Napi::Env env) override { return make_handle(env, std::move(encoder_), options_.dimension); }
-
-  std::string runtime_path_;
-  std::string model_path_;
-  std::string output_name_;
-  std::shared_ptr<finch_tokenizer> tokenizer_;
-  finch_encoder_options options_ = {};
-  std::shared_ptr<finch_encoder> encoder_;
+  Napi::Value result(Napi::Env env) override { return make_handle(env, take(), options().dimension); }
 };
 
 Napi::Value encoder_open(const Arguments& arguments) {
   const Options options(arguments.env(), arguments[0], "options", false);
-  auto call = std::make_unique<EncoderOpenCall>(options);
-  call->use(open_box<finch_tokenizer>(arguments.env(), options.get("tokenizer"), "options.tokenizer").object);
-  return AsyncCall::start(arguments.env(), std::move(call));
+  return EncoderOpenCall::open(arguments, options, std::make_unique<EncoderOpenCall>(options));
 }
 
 Napi::Value encoder_close(const Arguments& arguments) {
@@ -103,37 +77,22 @@ Napi::Value encoder_runtime(const Arguments& arguments) {
   return Napi::String::New(arguments.env(), finch_encoder_runtime(encoder.get()));
 }
 
-// Queues itself: waiting requests share the encoder's threads text by text.
-class EncodeCall final : public AsyncCall {
+class EncodeCall final : public QueuedCall {
  public:
   EncodeCall(std::shared_ptr<finch_encoder> encoder, uint32_t dimension, Strings texts,
              std::shared_ptr<finch_cancel> cancel)
-      : AsyncCall(std::move(cancel)), encoder_(std::move(encoder)), dimension_(dimension), texts_(std::move(texts)) {}
+      : QueuedCall(std::move(cancel), dimension,
+                   "Out of memory; nothing was changed. Free some or encode fewer texts at a time."),
+        encoder_(std::move(encoder)),
+        texts_(std::move(texts)) {}
 
  private:
   finch_status submit() override {
     return finch_encode_submit(encoder_.get(), texts_.data(), texts_.size(), cancel(), on_done, this);
   }
-  finch_status execute() override { return FINCH_INTERNAL; }  // never queued by the base
-
-  static void on_done(void* user, finch_status status, const char* message, const float* vectors, size_t count) {
-    auto* call = static_cast<EncodeCall*>(user);
-    if (status == FINCH_OK) {
-      try {
-        call->vectors_.assign(vectors, vectors + count * call->dimension_);
-      } catch (...) {
-        call->finish(FINCH_NO_MEMORY, "Out of memory; nothing was changed. Free some or encode fewer texts at a time.");
-        return;
-      }
-    }
-    call->finish(status, message != nullptr ? message : "");
-  }
-  Napi::Value result(Napi::Env env) override { return {env, copy_array<float>(env, vectors_)}; }
 
   std::shared_ptr<finch_encoder> encoder_;
-  uint32_t dimension_;
   Strings texts_;
-  std::vector<float> vectors_;
 };
 
 Napi::Value encode(const Arguments& arguments) {

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
-#include "async_call.hpp"
 #include "entry.hpp"
 #include "fault.hpp"
+#include "model_calls.hpp"
 #include "options.hpp"
 #include "results.hpp"
 
@@ -36,52 +36,26 @@ Napi::Value tokenize_pair(const Arguments& arguments) {
   return pair;
 }
 
-class RerankerOpenCall final : public AsyncCall {
+class RerankerOpenCall final : public ModelOpenCall<finch_reranker_options, finch_reranker, finch_reranker_open> {
  public:
-  explicit RerankerOpenCall(const Options& options)
-      : runtime_path_(options.c_string("runtimePath")),
-        model_path_(options.c_string("modelPath")),
-        output_name_(options.c_string("outputName")) {
-    options_.size = sizeof(options_);
-    options_.max_tokens = options.whole_or("maxTokens", 5, 0xffffffff, 0);
-    options_.batch_size = options.whole_or("batchSize", 1, 0xffffffff, 0);
-    options_.truncation = truncation_of(options);
-    options_.provider = options.choice("provider",
-                                       {{"cpu", FINCH_PROVIDER_CPU},
-                                        {"cuda", FINCH_PROVIDER_CUDA},
-                                        {"coreml", FINCH_PROVIDER_COREML},
-                                        {"auto", FINCH_PROVIDER_AUTO}},
-                                       true);
+  explicit RerankerOpenCall(const Options& given) : ModelOpenCall(given) {
+    options().max_tokens = given.whole_or("maxTokens", 5, 0xffffffff, 0);
+    options().truncation = truncation_of(given);
+    options().provider = given.choice("provider",
+                                      {{"cpu", FINCH_PROVIDER_CPU},
+                                       {"cuda", FINCH_PROVIDER_CUDA},
+                                       {"coreml", FINCH_PROVIDER_COREML},
+                                       {"auto", FINCH_PROVIDER_AUTO}},
+                                      true);
   }
-
-  void use(std::shared_ptr<finch_tokenizer> tokenizer) { tokenizer_ = std::move(tokenizer); }
 
  private:
-  finch_status execute() override {
-    options_.runtime_path = runtime_path_.c_str();
-    options_.model_path = model_path_.c_str();
-    options_.output_name = output_name_.c_str();
-    options_.tokenizer = tokenizer_.get();
-    finch_reranker* reranker = nullptr;
-    const finch_status status = finch_reranker_open(&options_, &reranker);
-    if (status == FINCH_OK) reranker_ = own(reranker);
-    return status;
-  }
-  Napi::Value result(Napi::Env env) override { return make_handle(env, std::move(reranker_)); }
-
-  std::string runtime_path_;
-  std::string model_path_;
-  std::string output_name_;
-  std::shared_ptr<finch_tokenizer> tokenizer_;
-  finch_reranker_options options_ = {};
-  std::shared_ptr<finch_reranker> reranker_;
+  Napi::Value result(Napi::Env env) override { return make_handle(env, take()); }
 };
 
 Napi::Value reranker_open(const Arguments& arguments) {
   const Options options(arguments.env(), arguments[0], "options", false);
-  auto call = std::make_unique<RerankerOpenCall>(options);
-  call->use(open_box<finch_tokenizer>(arguments.env(), options.get("tokenizer"), "options.tokenizer").object);
-  return AsyncCall::start(arguments.env(), std::move(call));
+  return RerankerOpenCall::open(arguments, options, std::make_unique<RerankerOpenCall>(options));
 }
 
 Napi::Value reranker_close(const Arguments& arguments) {
@@ -105,12 +79,12 @@ Napi::Value reranker_provider(const Arguments& arguments) {
   return taken;
 }
 
-// Queues itself: waiting requests share the reranker's threads pair by pair.
-class RerankCall final : public AsyncCall {
+class RerankCall final : public QueuedCall {
  public:
   RerankCall(std::shared_ptr<finch_reranker> reranker, std::string query, Strings documents, uint64_t budget_us,
              std::shared_ptr<finch_cancel> cancel)
-      : AsyncCall(std::move(cancel)),
+      : QueuedCall(std::move(cancel), 1,
+                   "Out of memory; nothing was changed. Free some or score fewer pairs at a time."),
         reranker_(std::move(reranker)),
         query_(std::move(query)),
         documents_(std::move(documents)),
@@ -121,27 +95,11 @@ class RerankCall final : public AsyncCall {
     return finch_rerank_submit(reranker_.get(), {query_.data(), query_.size()}, documents_.data(), documents_.size(),
                                budget_us_, cancel(), on_done, this);
   }
-  finch_status execute() override { return FINCH_INTERNAL; }  // never queued by the base
-
-  static void on_done(void* user, finch_status status, const char* message, const float* logits, size_t count) {
-    auto* call = static_cast<RerankCall*>(user);
-    if (status == FINCH_OK) {
-      try {
-        call->logits_.assign(logits, logits + count);
-      } catch (...) {
-        call->finish(FINCH_NO_MEMORY, "Out of memory; nothing was changed. Free some or score fewer pairs at a time.");
-        return;
-      }
-    }
-    call->finish(status, message != nullptr ? message : "");
-  }
-  Napi::Value result(Napi::Env env) override { return {env, copy_array<float>(env, logits_)}; }
 
   std::shared_ptr<finch_reranker> reranker_;
   std::string query_;
   Strings documents_;
   uint64_t budget_us_;
-  std::vector<float> logits_;
 };
 
 Napi::Value rerank(const Arguments& arguments) {

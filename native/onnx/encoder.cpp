@@ -9,20 +9,11 @@
 
 #include "core/cancel.hpp"
 #include "core/error.hpp"
-#include "core/pool.hpp"
 #include "core/sized.hpp"
-#include "exit_gate.hpp"
+#include "open_model.hpp"
 #include "session.hpp"
 #include "text_queue.hpp"
 #include "wordpiece.hpp"
-
-namespace {
-
-constexpr uint32_t kMaxTokens = 65536;
-// Opening tries a text of max_tokens, at most this long: attention's cost is quadratic.
-constexpr uint32_t kLongestTrial = 512;
-
-}  // namespace
 
 struct finch_encoder final : finch::TextModel {
   finch_encoder(const finch_encoder_options& options, std::unique_ptr<finch::Session> opened)
@@ -64,14 +55,7 @@ namespace {
 
 finch_status check_texts(const finch_encoder* encoder, const finch_string* texts, size_t count) {
   if (encoder == nullptr) return fail(FINCH_INVALID_ARGUMENT, "encoder is NULL; open one with finch_encoder_open.");
-  if (texts == nullptr && count != 0) return fail(FINCH_INVALID_ARGUMENT, "texts is NULL with count %zu.", count);
-  for (size_t i = 0; i < count; i++) {
-    if (texts[i].data == nullptr && texts[i].size != 0) {
-      return fail(FINCH_INVALID_ARGUMENT, "text %zu is NULL with size %zu; give its bytes, or size 0.", i,
-                  texts[i].size);
-    }
-  }
-  return FINCH_OK;
+  return check_strings("text", texts, count);
 }
 
 finch_status check_options(const finch_encoder_options* given, finch_encoder_options* options) {
@@ -79,26 +63,15 @@ finch_status check_options(const finch_encoder_options* given, finch_encoder_opt
     return fail(FINCH_INVALID_ARGUMENT, "options->size is %zu; set it to sizeof(finch_encoder_options), %zu.",
                 given->size, sizeof(finch_encoder_options));
   }
-  const std::pair<const char*, const char*> required[] = {{options->runtime_path, "runtime_path (libonnxruntime)"},
-                                                          {options->model_path, "model_path (the .onnx file)"},
-                                                          {options->output_name, "output_name (of the model)"}};
-  for (const auto& [value, name] : required) {
-    if (value == nullptr || value[0] == 0) return fail(FINCH_INVALID_ARGUMENT, "%s is empty; it is required.", name);
-  }
-  if (options->tokenizer == nullptr) {
-    return fail(FINCH_INVALID_ARGUMENT, "tokenizer is NULL; open one with finch_tokenizer_open.");
-  }
+  const finch_status files =
+      check_model_files(options->runtime_path, options->model_path, options->output_name, options->tokenizer);
+  if (files != FINCH_OK) return files;
   if (options->dimension < 1 || options->dimension > FINCH_MAX_DIMENSION) {
     return fail(FINCH_INVALID_ARGUMENT, "dimension is %u; expected 1 to %u.", options->dimension, FINCH_MAX_DIMENSION);
   }
-  if (options->max_tokens == 0) options->max_tokens = 256;
-  if (options->max_tokens < 3 || options->max_tokens > kMaxTokens) {
-    return fail(FINCH_INVALID_ARGUMENT, "max_tokens is %u; expected 3 to %u.", options->max_tokens, kMaxTokens);
-  }
+  if (const finch_status status = check_max_tokens(3, &options->max_tokens); status != FINCH_OK) return status;
   if (options->batch_size == 0) options->batch_size = 1;
-  if (options->batch_size > kMaxBatch) {
-    return fail(FINCH_INVALID_ARGUMENT, "batch_size is %u; expected 1 to %u.", options->batch_size, kMaxBatch);
-  }
+  if (const finch_status status = check_batch_size(options->batch_size); status != FINCH_OK) return status;
   if (options->pooling < FINCH_POOL_NONE || options->pooling > FINCH_POOL_CLS) {
     return fail(FINCH_INVALID_ARGUMENT, "pooling is %d; expected 0 (none), 1 (mean) or 2 (cls).", options->pooling);
   }
@@ -109,28 +82,8 @@ Head head_of(finch_pooling pooling) noexcept {
   return pooling == FINCH_POOL_MEAN ? Head::kMean : pooling == FINCH_POOL_CLS ? Head::kCls : Head::kVector;
 }
 
-// Runs the shortest and a long text, one alone and in a batch, with the vocabulary's last id: a model that cannot take
-// what this encoder may send is found out now, not by the first user.
-finch_status try_out(const finch_encoder& encoder) {
-  const uint32_t longest = std::min(encoder.max_tokens_, kLongestTrial);
-  const size_t batch = std::min<size_t>(2, encoder.batch_size_);
-  for (const size_t length : {size_t{3}, size_t{longest}}) {
-    std::vector<int32_t> ids(batch * length, encoder.tokenizer->words.last_id());
-    std::vector<float> out(batch * encoder.dimension_);
-    if (const finch_status status = encoder.run(ids.data(), batch, length, out.data()); status != FINCH_OK) {
-      if (status != FINCH_DEVICE) return status;
-      const std::string said = finch_last_error();
-      return fail(status,
-                  "a trial with %zu texts of %zu tokens and token id %d failed; max_tokens, batch_size or the "
-                  "vocabulary may not "
-                  "be this model's. %s",
-                  batch, length, encoder.tokenizer->words.last_id(), said.c_str());
-    }
-    // The first run makes onnxruntime construct what it had put off.
-    pool_register_exit_hook();
-    exit_gate_register();
-  }
-  return FINCH_OK;
+void write_trial(const finch_tokenizer& tokenizer, int32_t* ids, size_t length) {
+  std::fill_n(ids, length, tokenizer.words.last_id());
 }
 
 }  // namespace
@@ -187,7 +140,9 @@ finch_status finch_encoder_open(const finch_encoder_options* options, finch_enco
         FINCH_PROVIDER_CPU};
     if (const finch_status status = finch::Session::open(wanted, &session); status != FINCH_OK) return status;
     auto fresh = std::make_unique<finch_encoder>(known, std::move(session));
-    if (const finch_status status = finch::try_out(*fresh); status != FINCH_OK) return status;
+    if (const finch_status status = finch::try_model(*fresh, *known.tokenizer, "texts", 3, finch::write_trial);
+        status != FINCH_OK)
+      return status;
     *out = fresh.release();
     return FINCH_OK;
   });

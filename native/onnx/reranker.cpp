@@ -11,9 +11,8 @@
 
 #include "core/cancel.hpp"
 #include "core/error.hpp"
-#include "core/pool.hpp"
 #include "core/sized.hpp"
-#include "exit_gate.hpp"
+#include "open_model.hpp"
 #include "provider.hpp"
 #include "session.hpp"
 #include "text_queue.hpp"
@@ -21,9 +20,6 @@
 
 namespace {
 
-constexpr uint32_t kMaxTokens = 65536;
-// Opening tries a pair of max_tokens, at most this long: attention's cost is quadratic.
-constexpr uint32_t kLongestTrial = 512;
 // On a device pairs are padded to a multiple of this, so that many share a run; a pair's padding depends on nothing
 // else.
 constexpr size_t kDeviceStep = 32;
@@ -98,7 +94,6 @@ struct finch_reranker final : finch::TextModel {
   }
 
   bool on_device() const noexcept { return provider != FINCH_PROVIDER_CPU; }
-  finch_status try_out() const;
   finch_status score(finch_string query, const finch_string* documents, size_t count, Clock::time_point deadline,
                      float* logits, const finch_cancel* cancel) const;
 
@@ -111,31 +106,6 @@ struct finch_reranker final : finch::TextModel {
   const uint32_t max_tokens_, batch_size_;
   finch::TextQueue queue;
 };
-
-// Runs the shortest and a long pair, one alone and in a batch, with the vocabulary's last id: a model that cannot take
-// what this reranker may send is found out now, not by the first user.
-finch_status finch_reranker::try_out() const {
-  const uint32_t longest = std::min(max_tokens_, kLongestTrial);
-  const size_t batch = std::min<size_t>(2, batch_size_);
-  const finch::WordPiece& words = tokenizer->words;
-  for (const size_t length : {size_t{5}, size_t{longest}}) {
-    std::vector<int32_t> ids(batch * length, words.last_id());
-    for (size_t b = 0; b < batch; b++) ids[b * length + length / 2] = ids[(b + 1) * length - 1] = words.end();
-    std::vector<float> out(batch);
-    if (const finch_status status = run(ids.data(), batch, length, out.data()); status != FINCH_OK) {
-      if (status != FINCH_DEVICE) return status;
-      const std::string said = finch_last_error();
-      return finch::fail(status,
-                         "a trial with %zu pairs of %zu tokens and token id %d failed; max_tokens, batch_size or the "
-                         "vocabulary may not be this model's. %s",
-                         batch, length, words.last_id(), said.c_str());
-    }
-    // The first run makes onnxruntime construct what it had put off.
-    finch::pool_register_exit_hook();
-    finch::exit_gate_register();
-  }
-  return FINCH_OK;
-}
 
 finch_status finch_reranker::score(finch_string query, const finch_string* documents, size_t count,
                                    Clock::time_point deadline, float* logits, const finch_cancel* cancel) const {
@@ -174,16 +144,7 @@ finch_status check_pairs(const finch_reranker* reranker, finch_string query, con
   if (query.data == nullptr && query.size != 0) {
     return fail(FINCH_INVALID_ARGUMENT, "query is NULL with size %zu; give its bytes, or size 0.", query.size);
   }
-  if (documents == nullptr && count != 0) {
-    return fail(FINCH_INVALID_ARGUMENT, "documents is NULL with count %zu.", count);
-  }
-  for (size_t i = 0; i < count; i++) {
-    if (documents[i].data == nullptr && documents[i].size != 0) {
-      return fail(FINCH_INVALID_ARGUMENT, "document %zu is NULL with size %zu; give its bytes, or size 0.", i,
-                  documents[i].size);
-    }
-  }
-  return FINCH_OK;
+  return check_strings("document", documents, count);
 }
 
 finch_status check_options(const finch_reranker_options* given, finch_reranker_options* options) {
@@ -191,28 +152,22 @@ finch_status check_options(const finch_reranker_options* given, finch_reranker_o
     return fail(FINCH_INVALID_ARGUMENT, "options->size is %zu; set it to sizeof(finch_reranker_options), %zu.",
                 given->size, sizeof(finch_reranker_options));
   }
-  const std::pair<const char*, const char*> required[] = {{options->runtime_path, "runtime_path (libonnxruntime)"},
-                                                          {options->model_path, "model_path (the .onnx file)"},
-                                                          {options->output_name, "output_name (of the model)"}};
-  for (const auto& [value, name] : required) {
-    if (value == nullptr || value[0] == 0) return fail(FINCH_INVALID_ARGUMENT, "%s is empty; it is required.", name);
-  }
-  if (options->tokenizer == nullptr) {
-    return fail(FINCH_INVALID_ARGUMENT, "tokenizer is NULL; open one with finch_tokenizer_open.");
-  }
-  if (options->max_tokens == 0) options->max_tokens = 256;
-  if (options->max_tokens < 5 || options->max_tokens > kMaxTokens) {
-    return fail(FINCH_INVALID_ARGUMENT, "max_tokens is %u; expected 5 to %u.", options->max_tokens, kMaxTokens);
-  }
+  const finch_status files =
+      check_model_files(options->runtime_path, options->model_path, options->output_name, options->tokenizer);
+  if (files != FINCH_OK) return files;
+  if (const finch_status status = check_max_tokens(5, &options->max_tokens); status != FINCH_OK) return status;
   if (const finch_status status = check_truncation(options->truncation); status != FINCH_OK) return status;
   if (options->provider < FINCH_PROVIDER_CPU || options->provider > FINCH_PROVIDER_AUTO) {
     return fail(FINCH_INVALID_ARGUMENT, "provider is %d; expected 0 (cpu), 1 (cuda), 2 (coreml) or 3 (auto).",
                 options->provider);
   }
-  if (options->batch_size > kMaxBatch) {
-    return fail(FINCH_INVALID_ARGUMENT, "batch_size is %u; expected 1 to %u.", options->batch_size, kMaxBatch);
-  }
-  return FINCH_OK;
+  return check_batch_size(options->batch_size);
+}
+
+// A query and a document, each closed by its end.
+void write_trial(const finch_tokenizer& tokenizer, int32_t* ids, size_t length) {
+  std::fill_n(ids, length, tokenizer.words.last_id());
+  ids[length / 2] = ids[length - 1] = tokenizer.words.end();
 }
 
 finch_status open_on(const finch_reranker_options& options, finch_provider provider,
@@ -222,7 +177,8 @@ finch_status open_on(const finch_reranker_options& options, finch_provider provi
   std::unique_ptr<Session> session;
   if (const finch_status status = Session::open(wanted, &session); status != FINCH_OK) return status;
   auto fresh = std::make_unique<finch_reranker>(options, provider, std::move(session));
-  if (const finch_status status = fresh->try_out(); status != FINCH_OK) return status;
+  const finch_status tried = try_model(*fresh, *options.tokenizer, "pairs", 5, write_trial);
+  if (tried != FINCH_OK) return tried;
   *out = std::move(fresh);
   return FINCH_OK;
 }

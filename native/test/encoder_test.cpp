@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "answer.hpp"
 #include "encoder_fixture.hpp"
 #include "toolfinch.h"
 
@@ -47,8 +48,7 @@ class Encoder {
   Encoder& operator=(const Encoder&) = delete;
 
   std::vector<float> operator()(const std::vector<std::string>& texts) const {
-    std::vector<finch_string> list;
-    for (const std::string& text : texts) list.push_back({text.data(), text.size()});
+    const std::vector<finch_string> list = views(texts);
     std::vector<float> out(texts.size() * dimension_);
     EXPECT_EQ(finch_encode(handle_, list.data(), list.size(), out.data(), nullptr), FINCH_OK) << finch_last_error();
     return out;
@@ -61,35 +61,10 @@ class Encoder {
   uint32_t dimension_;
 };
 
-struct Answer {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int calls = 0;
-  finch_status status = -1;
-  std::string message;
-  std::vector<float> vectors;
-  uint32_t dimension = 0;
-
-  static void done(void* user, finch_status status, const char* message, const float* vectors, size_t count) {
-    auto& answer = *static_cast<Answer*>(user);
-    std::lock_guard lock(answer.mutex);
-    answer.calls++;
-    answer.status = status;
-    answer.message = message;
-    if (vectors != nullptr) answer.vectors.assign(vectors, vectors + count * answer.dimension);
-    answer.changed.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return calls > 0; });
-  }
-};
-
 void submit(const Encoder& encoder, const std::vector<std::string>& texts, Answer& answer,
             finch_cancel* cancel = nullptr) {
-  answer.dimension = encoder.dimension();
-  std::vector<finch_string> list;
-  for (const std::string& text : texts) list.push_back({text.data(), text.size()});
+  answer.width = encoder.dimension();
+  const std::vector<finch_string> list = views(texts);
   ASSERT_EQ(finch_encode_submit(encoder.get(), list.data(), list.size(), cancel, Answer::done, &answer), FINCH_OK)
       << finch_last_error();
 }
@@ -133,7 +108,7 @@ TEST_P(EncoderBatches, VectorsAreTheReferences) {
   submit(encoder, texts, answer);
   answer.wait();
   ASSERT_EQ(answer.status, FINCH_OK) << answer.message;
-  expect_reference(answer.vectors, "cls", cases);
+  expect_reference(answer.results, "cls", cases);
 }
 
 TEST(Encoder, ATextsBitsDependOnNothingElse) {
@@ -161,7 +136,7 @@ TEST(Encoder, ATextsBitsDependOnNothingElse) {
   for (Answer& answer : answers) {
     answer.wait();
     EXPECT_EQ(answer.status, FINCH_OK) << answer.message;
-    EXPECT_EQ(answer.vectors, together);
+    EXPECT_EQ(answer.results, together);
     EXPECT_EQ(answer.calls, 1);
   }
 }
@@ -226,7 +201,7 @@ TEST(Encoder, CancelledWorkIsAborted) {
   answer.wait();
   other.wait();
   EXPECT_EQ(answer.status, FINCH_ABORTED);
-  EXPECT_TRUE(answer.vectors.empty());
+  EXPECT_TRUE(answer.results.empty());
   EXPECT_EQ(answer.calls, 1);
   EXPECT_EQ(other.status, FINCH_OK);
   const finch_string text{"x", 1};
@@ -407,7 +382,7 @@ TEST(Encoder, MayBeReleasedWhileOthersUseIt) {
     const finch_string text{"send message", 12};
     const std::vector<finch_string> texts(30, text);
     for (Answer& answer : answers) {
-      answer.dimension = kDimension;
+      answer.width = kDimension;
       ASSERT_EQ(finch_encode_submit(encoder, texts.data(), texts.size(), nullptr, Answer::done, &answer), FINCH_OK);
     }
     std::vector<std::thread> threads;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "answer.hpp"
 #include "encoder_fixture.hpp"
 #include "toolfinch.h"
 
@@ -67,12 +68,6 @@ struct PairSettings {
   }
 };
 
-std::vector<finch_string> views(const std::vector<std::string>& texts) {
-  std::vector<finch_string> list;
-  for (const std::string& text : texts) list.push_back({text.data(), text.size()});
-  return list;
-}
-
 class Reranker {
  public:
   explicit Reranker(const PairSettings& settings) {
@@ -96,29 +91,6 @@ class Reranker {
 
  private:
   finch_reranker* handle_ = nullptr;
-};
-
-struct Answer {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int calls = 0;
-  finch_status status = -1;
-  std::string message;
-  std::vector<float> logits;
-
-  static void done(void* user, finch_status status, const char* message, const float* logits, size_t count) {
-    auto& answer = *static_cast<Answer*>(user);
-    std::lock_guard lock(answer.mutex);
-    answer.calls++;
-    answer.status = status;
-    answer.message = message;
-    if (logits != nullptr) answer.logits.assign(logits, logits + count);
-    answer.changed.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return calls > 0; });
-  }
 };
 
 void submit(const Reranker& reranker, const std::string& query, const std::vector<std::string>& documents,
@@ -319,7 +291,7 @@ TEST(Reranker, APairsLogitDependsOnNothingElse) {
     ASSERT_EQ(answers[t].status, FINCH_OK) << answers[t].message;
     if (t % 3 == 0) continue;
     for (size_t i = 0; i < documents.size(); i++) {
-      EXPECT_EQ(answers[t].logits[i], alone[(i + t * 5) % documents.size()]);
+      EXPECT_EQ(answers[t].results[i], alone[(i + t * 5) % documents.size()]);
     }
   }
 }
@@ -336,7 +308,7 @@ TEST(Reranker, BatchesGiveTheSameToRounding) {
   answer.wait();
   const std::vector<float> direct = reranker("find flight", documents);
   for (size_t i = 0; i < documents.size(); i++) {
-    EXPECT_NEAR(answer.logits[i], expected[i], 5e-6);
+    EXPECT_NEAR(answer.results[i], expected[i], 5e-6);
     EXPECT_NEAR(direct[i], expected[i], 5e-6);
   }
 }
@@ -352,7 +324,7 @@ TEST(Reranker, WhatTheBudgetLeavesOutIsNaN) {
   submit(reranker, "play music", documents, answer, 3000);
   answer.wait();
   ASSERT_EQ(answer.status, FINCH_OK) << answer.message;
-  for (const std::vector<float>& logits : {direct, answer.logits}) {
+  for (const std::vector<float>& logits : {direct, answer.results}) {
     EXPECT_TRUE(std::isnan(logits.back()));
     // What was scored came first, and is what it always is.
     const auto end = std::find_if(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); });
@@ -380,7 +352,7 @@ TEST(Reranker, CancellingEndsARequest) {
   cancelled.wait();
   kept.wait();
   EXPECT_EQ(cancelled.status, FINCH_ABORTED);
-  EXPECT_TRUE(cancelled.logits.empty());
+  EXPECT_TRUE(cancelled.results.empty());
   EXPECT_EQ(kept.status, FINCH_OK);
   const std::vector<finch_string> list = views(documents);
   std::vector<float> untouched(documents.size(), 7);
@@ -459,7 +431,7 @@ TEST(Reranker, OutlivesItsReleaseWhileRequestsWait) {
   finch_reranker_release(reranker);
   answer.wait();
   EXPECT_EQ(answer.status, FINCH_OK);
-  EXPECT_EQ(answer.logits.size(), documents.size());
+  EXPECT_EQ(answer.results.size(), documents.size());
 }
 
 }  // namespace

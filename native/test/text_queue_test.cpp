@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "answer.hpp"
 #include "core/error.hpp"
 #include "toolfinch.h"
 
@@ -50,7 +51,9 @@ class StandIn final : public finch::TextModel {
     inside_++;
     most_inside_ = std::max(most_inside_, inside_);
     changed_.notify_all();
-    changed_.wait(lock, [this] { return open_; });
+    const bool is_exempt = std::string(ids, ids + length) == exempt_;
+    changed_.wait(lock, [&] { return open_ && (is_exempt || may_pass_ > 0); });
+    if (!is_exempt) may_pass_--;
     inside_--;
     for (size_t b = 0; b < batch; b++) {
       const int32_t* row = ids + b * length;
@@ -80,6 +83,14 @@ class StandIn final : public finch::TextModel {
 
   void shut() { set(false); }
   void open() { set(true); }
+  // Opens for so many runs, and for every run of the text `exempt`.
+  void open_for(size_t runs, const std::string& exempt) {
+    std::lock_guard lock(mutex_);
+    may_pass_ = runs;
+    exempt_ = exempt;
+    open_ = true;
+    changed_.notify_all();
+  }
   template <typename Condition>
   void wait_until(Condition condition) {
     std::unique_lock lock(mutex_);
@@ -93,6 +104,8 @@ class StandIn final : public finch::TextModel {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable size_t runs_ = 0, texts_ = 0, largest_ = 0, inside_ = 0, most_inside_ = 0, tokenized_ = 0;
+  mutable size_t may_pass_ = std::numeric_limits<size_t>::max();
+  std::string exempt_;
   bool open_ = true;
   const uint32_t batch_;
   std::atomic<int> references{1};
@@ -106,42 +119,15 @@ class StandIn final : public finch::TextModel {
   }
 };
 
-// What `done` said.
-struct Answer {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int calls = 0;
-  finch_status status = -1;
-  std::string message;
-  std::vector<float> vectors;
-  bool had_vectors = false;
-  size_t count = 0;
-  std::function<void()> then;
-
-  static void done(void* user, finch_status status, const char* message, const float* vectors, size_t count) {
-    auto& answer = *static_cast<Answer*>(user);
-    if (answer.then) answer.then();
-    std::lock_guard lock(answer.mutex);
-    answer.calls++;
-    answer.status = status;
-    answer.message = message;
-    answer.count = count;
-    answer.had_vectors = vectors != nullptr;
-    if (vectors != nullptr) answer.vectors.assign(vectors, vectors + count * kDimension);
-    answer.changed.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return calls > 0; });
-  }
+struct Answer : finch_test::Answer {
+  Answer() { width = kDimension; }
 };
 
 finch_status submit(StandIn& encoder, const std::vector<std::string>& texts, Answer& answer,
                     finch_cancel* cancel = nullptr,
                     finch::TextQueue::Clock::time_point deadline = finch::TextQueue::kNever,
                     const std::string& query = "") {
-  std::vector<finch_string> list;
-  for (const std::string& text : texts) list.push_back({text.data(), text.size()});
+  const std::vector<finch_string> list = finch_test::views(texts);
   finch::TextQueue::Order order;
   order.query = {query.data(), query.size()};
   order.texts = list.data();
@@ -184,8 +170,8 @@ TEST_P(TextQueueTest, AnswersEveryRequestOnceAndInOrder) {
           answers[r].wait();
           ASSERT_EQ(answers[r].status, FINCH_OK) << answers[r].message;
           ASSERT_EQ(answers[r].count, texts[r].size());
-          ASSERT_EQ(answers[r].vectors, expected(texts[r]));
-          ASSERT_TRUE(answers[r].had_vectors);
+          ASSERT_EQ(answers[r].results, expected(texts[r]));
+          ASSERT_TRUE(answers[r].had_results);
         }
       }
     });
@@ -203,18 +189,16 @@ TEST(TextQueue, AShortRequestDoesNotWaitForALongOne) {
   for (int i = 0; i < 2000; i++) many.push_back("text " + std::to_string(i));
   Answer long_one, short_one;
   ASSERT_EQ(submit(encoder, many, long_one), FINCH_OK);
-  size_t runs_before = 0;
-  short_one.then = [&] {
-    std::lock_guard lock(encoder.mutex_);
-    runs_before = encoder.runs_;
-  };
   ASSERT_EQ(submit(encoder, {"short"}, short_one), FINCH_OK);
-  encoder.open();
-  short_one.wait();
+  // Each thread may be in one text of the long request and start another one before the short request's turn. However
+  // long a thread is kept waiting, no more of them pass.
+  encoder.open_for(4 * finch_pool_threads() + 4, "short");
+  const bool had_its_turn = short_one.wait_for(std::chrono::minutes(1));
+  encoder.open_for(many.size(), "short");
   long_one.wait();
-  EXPECT_EQ(long_one.vectors, expected(many));
-  // Each thread may be in one text of the long request and start another one before the short request's turn.
-  EXPECT_LE(runs_before, 4 * finch_pool_threads() + 4) << "of 2000";
+  short_one.wait();
+  EXPECT_TRUE(had_its_turn) << "with more than " << 4 * finch_pool_threads() + 4 << " of 2000 texts before it";
+  EXPECT_EQ(long_one.results, expected(many));
   encoder.wait_idle();
 }
 
@@ -226,7 +210,7 @@ TEST(TextQueue, TextsOfOneLengthShareARun) {
   Answer answer;
   ASSERT_EQ(submit(encoder, texts, answer), FINCH_OK);
   answer.wait();
-  EXPECT_EQ(answer.vectors, expected(texts));
+  EXPECT_EQ(answer.results, expected(texts));
   encoder.wait_idle();
   EXPECT_EQ(encoder.texts_, 400u);
   EXPECT_LT(encoder.runs_, 200u);
@@ -243,7 +227,7 @@ TEST(TextQueue, EqualTextsOnTheirWayAreEncodedOnce) {
   encoder.open();
   for (Answer& answer : answers) {
     answer.wait();
-    EXPECT_EQ(answer.vectors, StandIn::expected("same"));
+    EXPECT_EQ(answer.results, StandIn::expected("same"));
   }
   encoder.wait_idle();
   // One thread takes text after text: then there is nothing to share. With more, each may have been about to join the
@@ -271,11 +255,11 @@ TEST(TextQueue, CancelledRequestsAreDropped) {
   late.wait();
   encoder.wait_idle();
   EXPECT_EQ(dropped.status, FINCH_ABORTED);
-  EXPECT_FALSE(dropped.had_vectors);
+  EXPECT_FALSE(dropped.had_results);
   EXPECT_NE(dropped.message, "");
   EXPECT_EQ(late.status, FINCH_ABORTED);
   EXPECT_EQ(kept.status, FINCH_OK);
-  EXPECT_EQ(kept.vectors, StandIn::expected("kept"));
+  EXPECT_EQ(kept.results, StandIn::expected("kept"));
   EXPECT_LE(encoder.runs_, finch_pool_threads() + 1);
   for (const Answer* answer : {&dropped, &kept, &late}) EXPECT_EQ(answer->calls, 1);
 }
@@ -298,16 +282,16 @@ TEST_P(TextQueueTest, WhatIsNotBegunInTimeHasNoResult) {
   encoder.open();
   for (Answer* answer : {&late, &over, &patient}) answer->wait();
   encoder.wait_idle();
-  EXPECT_EQ(patient.vectors, expected(others));
+  EXPECT_EQ(patient.results, expected(others));
   EXPECT_EQ(over.status, FINCH_OK);
-  ASSERT_EQ(over.vectors.size(), 2 * kDimension);
-  for (const float value : over.vectors) EXPECT_TRUE(std::isnan(value));
+  ASSERT_EQ(over.results.size(), 2 * kDimension);
+  for (const float value : over.results) EXPECT_TRUE(std::isnan(value));
   EXPECT_EQ(late.status, FINCH_OK) << late.message;
-  ASSERT_EQ(late.vectors.size(), many.size() * kDimension);
+  ASSERT_EQ(late.results.size(), many.size() * kDimension);
   size_t done = 0;
   for (size_t i = 0; i < many.size(); i++) {
-    const std::vector<float> got(late.vectors.begin() + static_cast<std::ptrdiff_t>(i * kDimension),
-                                 late.vectors.begin() + static_cast<std::ptrdiff_t>((i + 1) * kDimension));
+    const std::vector<float> got(late.results.begin() + static_cast<std::ptrdiff_t>(i * kDimension),
+                                 late.results.begin() + static_cast<std::ptrdiff_t>((i + 1) * kDimension));
     if (std::isnan(got[0])) continue;
     EXPECT_EQ(got, StandIn::expected(many[i]));
     done++;
@@ -324,8 +308,8 @@ TEST(TextQueue, AQueryStandsBeforeEachOfItsTexts) {
   ASSERT_EQ(submit(encoder, {"a"}, second), FINCH_OK);
   first.wait();
   second.wait();
-  EXPECT_EQ(first.vectors, expected({"query a", "query b"}));
-  EXPECT_EQ(second.vectors, expected({"a"}));
+  EXPECT_EQ(first.results, expected({"query a", "query b"}));
+  EXPECT_EQ(second.results, expected({"a"}));
   encoder.wait_idle();
 }
 
@@ -339,10 +323,10 @@ TEST_P(TextQueueTest, AFailureHitsOnlyItsOwnRequest) {
     good.wait();
     bad.wait();
     EXPECT_EQ(good.status, FINCH_OK) << good.message;
-    EXPECT_EQ(good.vectors, expected(good_texts));
+    EXPECT_EQ(good.results, expected(good_texts));
     EXPECT_EQ(bad.status, FINCH_DEVICE);
     EXPECT_EQ(bad.message, "no text with ! please");
-    EXPECT_FALSE(bad.had_vectors);
+    EXPECT_FALSE(bad.had_results);
     EXPECT_EQ(bad.count, 3u);
     EXPECT_EQ(bad.calls + good.calls, 2);
   }
@@ -356,7 +340,7 @@ TEST(TextQueue, NoTextsAreAnAnswerToo) {
   answer.wait();
   EXPECT_EQ(answer.status, FINCH_OK);
   EXPECT_EQ(answer.count, 0u);
-  EXPECT_TRUE(answer.had_vectors);
+  EXPECT_TRUE(answer.had_results);
   encoder.wait_idle();
 }
 
@@ -367,7 +351,7 @@ TEST(TextQueue, AnAnswerMaySubmitAgain) {
   ASSERT_EQ(submit(encoder, {"first"}, first), FINCH_OK);
   first.wait();
   second.wait();
-  EXPECT_EQ(second.vectors, StandIn::expected("second"));
+  EXPECT_EQ(second.results, StandIn::expected("second"));
   encoder.wait_idle();
 }
 
