@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from toolfinch_training.measurement import ndcg_at_10
 from toolfinch_training.quantisation import (
     quantise_blocks,
     quantise_rows,
     quantise_rows_for_pairs,
     smoothing,
 )
+from toolfinch_training.test_sets import mean_ndcg
 
 
 @pytest.fixture(params=[0, 1, 2])
@@ -65,7 +65,7 @@ def test_smoothing_keeps_the_product(weight: NDArray[np.float32]) -> None:
 def test_ndcg_by_hand() -> None:
     tools = np.eye(12, dtype=np.float32)
     queries = np.arange(12, 0, -1, dtype=np.float32)[None]
-    assert ndcg_at_10(tools, queries, [{0}]) == 1
-    assert ndcg_at_10(tools, queries, [{1}]) == pytest.approx(1 / np.log2(3))
-    assert ndcg_at_10(tools, queries, [{0, 11}]) == pytest.approx(1 / (1 + 1 / np.log2(3)))
-    assert ndcg_at_10(tools, queries, [{10, 11}]) == 0
+    assert mean_ndcg(tools, queries, [{0}]) == 1
+    assert mean_ndcg(tools, queries, [{1}]) == pytest.approx(1 / np.log2(3))
+    assert mean_ndcg(tools, queries, [{0, 11}]) == pytest.approx(1 / (1 + 1 / np.log2(3)))
+    assert mean_ndcg(tools, queries, [{10, 11}]) == 0

@@ -29,7 +29,8 @@ from toolfinch_training.plot import plot_log
 from toolfinch_training.synthesis import synthesise
 from toolfinch_training.test_sets import BESIDE, MACRO
 from toolfinch_training.train_reranker import RerankerSettings, train_reranker
-from toolfinch_training.train_retriever import LOG, RetrieverSettings, train_retriever
+from toolfinch_training.train_retriever import RetrieverSettings, train_retriever
+from toolfinch_training.training_run import LOG
 
 Settings = TypeVar("Settings", RetrieverSettings, RerankerSettings)
 

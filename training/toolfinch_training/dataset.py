@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from toolfinch_training.labelled_files import labelled_queries, rows
 
 _WORD_BREAK = re.compile(r"[_\-./:]+|(?<=[a-z0-9])(?=[A-Z])")
 
@@ -36,24 +36,15 @@ def tool_text(tool: dict[str, Any]) -> str:
 
 def load_retrieval_set(folder: Path, *, queries: int, seed: int) -> RetrievalSet:
     """A set with a sample of at most `queries` of its test queries."""
-    tools = _rows(folder / "tools.jsonl")
+    tools = list(rows(folder / "tools.jsonl"))
     index = {tool["id"]: position for position, tool in enumerate(tools)}
-    relevant: defaultdict[str, set[int]] = defaultdict(set)
-    for query, tool in _pairs(folder / "qrels.tsv"):
-        if tool in index:
-            relevant[query].add(index[tool])
-    test = {query for query, split in _pairs(folder / "splits.tsv") if split == "test"}
-    rows = [
-        row
-        for row in _rows(folder / "queries.jsonl")
-        if row["id"] in test and relevant.get(row["id"])
-    ]
-    sample = random.Random(seed).sample(rows, min(queries, len(rows)))
+    labelled = labelled_queries(folder, index, "test")
+    sample = random.Random(seed).sample(labelled, min(queries, len(labelled)))
     return RetrievalSet(
         name=folder.name,
         tools=[tool_text(tool) for tool in tools],
-        queries=[row["text"] for row in sample],
-        relevant=[relevant[row["id"]] for row in sample],
+        queries=[row["text"] for row, _ in sample],
+        relevant=[{index[tool] for tool in gold} for _, gold in sample],
     )
 
 
@@ -66,19 +57,8 @@ def sample_texts(data: Path, *, count: int, seed: int) -> list[str]:
     share = -(-count // len(files))
     texts: list[str] = []
     for file in files:
-        rows = _rows(file)
-        for row in source.sample(rows, min(share, len(rows))):
+        entries = list(rows(file))
+        for row in source.sample(entries, min(share, len(entries))):
             texts.append(row["text"] if "text" in row else tool_text(row))
     source.shuffle(texts)
     return texts[:count]
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
-def _pairs(path: Path) -> list[tuple[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    return [(row[0], row[1]) for row in rows]

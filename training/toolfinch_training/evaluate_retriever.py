@@ -14,10 +14,16 @@ import torch
 from numpy.typing import NDArray
 
 from toolfinch_training.examples import Examples
-from toolfinch_training.measurement import ndcg_at_10
 from toolfinch_training.model_folder import MAX_TOKENS, MODEL_FILE
 from toolfinch_training.reference import EncoderSession
-from toolfinch_training.test_sets import MACRO, Retrieval, interval, load_test_set, retrieval
+from toolfinch_training.test_sets import (
+    MACRO,
+    Retrieval,
+    interval,
+    load_test_set,
+    mean_ndcg,
+    retrieval,
+)
 from toolfinch_training.torch_encoder import Tokens, encode_sorted, load_bert
 from toolfinch_training.weights import load_state, mixed, model_with
 
@@ -94,7 +100,7 @@ def choose_share(
         scores = {}
         with torch.inference_mode():
             for item, tools, queries in sets:
-                scores[item.name] = 100 * ndcg_at_10(
+                scores[item.name] = 100 * mean_ndcg(
                     encode_sorted(model, tools, bfloat16=False).numpy(),
                     encode_sorted(model, queries, bfloat16=False).numpy(),
                     [set(gold) for gold in item.gold],

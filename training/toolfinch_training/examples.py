@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from toolfinch_training.index_text import Tool, index_text, split_words, tool_of
+from toolfinch_training.labelled_files import labelled_queries, pairs, rows
 from toolfinch_training.synthesis import phrase_of, synthesise
 
 LABELLED = ("metatool", "sealtools")
@@ -135,18 +134,9 @@ def build_examples(
 def _add_labelled(
     examples: Examples, pool: _Pool, folder: Path, sizes: Sizes, source: random.Random
 ) -> None:
-    tools = [tool_of(row) for row in _rows(folder / "tools.jsonl")]
+    tools = [tool_of(row) for row in rows(folder / "tools.jsonl")]
     by_id = {tool.id: tool for tool in tools}
-    gold: defaultdict[str, list[str]] = defaultdict(list)
-    for query, tool in _pairs(folder / "qrels.tsv"):
-        if tool in by_id:
-            gold[query].append(tool)
-    train = {query for query, split in _pairs(folder / "splits.tsv") if split == "train"}
-    queries = [
-        (row["text"], gold[row["id"]])
-        for row in _rows(folder / "queries.jsonl")
-        if row["id"] in train and gold.get(row["id"])
-    ]
+    queries = [(row["text"], gold) for row, gold in labelled_queries(folder, by_id, "train")]
     used = sorted({tool for _, wanted in queries for tool in wanted})
     # Where queries have many gold tools, fewer tools are held out, so that queries remain.
     share = HELD_OUT if max(len(wanted) for _, wanted in queries) < 5 else HELD_OUT / 2
@@ -177,7 +167,7 @@ def _add_synthetic(
         tool_of(row)
         for name in CATALOGUES
         if (data / name).is_dir()
-        for row in _rows(data / name / "tools.jsonl")
+        for row in rows(data / name / "tools.jsonl")
     ]
     if not tools:
         return
@@ -241,8 +231,8 @@ def gold_keys_of_test_sets(data: Path) -> set[str]:
     for folder in sorted(data.iterdir()):
         if folder.name in LABELLED or not (folder / "qrels.tsv").exists():
             continue
-        gold = {tool for _, tool in _pairs(folder / "qrels.tsv")}
-        for row in _rows(folder / "tools.jsonl"):
+        gold = {tool for _, tool in pairs(folder / "qrels.tsv")}
+        for row in rows(folder / "tools.jsonl"):
             if row["id"] in gold:
                 keys.update(_keys(tool_of(row)))
     return keys
@@ -254,16 +244,3 @@ def _keys(tool: Tool) -> set[str]:
     said = " ".join(split_words(tool.description))[:80]
     server = " ".join(split_words(tool.group.rsplit("/", 1)[-1]))
     return {f"{name}|{said}", f"{name}@{server}"}
-
-
-def _rows(path: Path) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
-
-
-def _pairs(path: Path) -> Iterable[tuple[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            first, second = line.rstrip("\n").split("\t")[:2]
-            yield first, second

@@ -10,6 +10,7 @@ import numpy as np
 
 from toolfinch_training.dataset import RetrievalSet
 from toolfinch_training.reference import EncoderSession, Vectors
+from toolfinch_training.test_sets import mean_ndcg
 
 LENGTHS = (16, 64, 128)
 _RUNS = 60
@@ -41,17 +42,6 @@ class Measurement:
     batch_difference: float
 
 
-def ndcg_at_10(tools: Vectors, queries: Vectors, relevant: Sequence[set[int]]) -> float:
-    """Mean NDCG@10 with binary gains (Jarvelin and Kekalainen 2002), ties to the lower index."""
-    gains = 1.0 / np.log2(np.arange(2, 12))
-    scores = []
-    for row, wanted in zip(queries @ tools.T, relevant, strict=True):
-        top = np.argsort(-row, kind="stable")[:10]
-        found = np.array([index in wanted for index in top])
-        scores.append(gains[: len(top)][found].sum() / gains[: len(wanted)].sum())
-    return float(np.mean(scores))
-
-
 def measure(
     name: str, model: bytes, texts: Ids, reference: Vectors, sets: Sequence[EncodedSet]
 ) -> Measurement:
@@ -65,7 +55,7 @@ def measure(
         mean_cosine=float(cosines.mean()),
         least_cosine=float(cosines.min()),
         ndcg={
-            item.name: ndcg_at_10(
+            item.name: mean_ndcg(
                 session.encode(item.tools), session.encode(item.queries), item.relevant
             )
             for item in sets

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolfinch_training.index_text import index_text, tool_of
+from toolfinch_training.labelled_files import labelled_queries, rows
 
 # The sets of the macro-average, and two that stand beside it.
 MACRO = (
@@ -59,27 +58,20 @@ def load_test_set(folder: Path, *, queries: int, seed: int) -> TestSet:
 
     Metatool's queries for two tools are left out: its measure here is the one for single tools.
     """
-    tools = [tool_of(row) for row in _rows(folder / "tools.jsonl")]
+    tools = [tool_of(row) for row in rows(folder / "tools.jsonl")]
     position = {tool.id: index for index, tool in enumerate(tools)}
-    gold: defaultdict[str, set[int]] = defaultdict(set)
-    for query, tool in _pairs(folder / "qrels.tsv"):
-        if tool in position:
-            gold[query].add(position[tool])
-    test = {query for query, split in _pairs(folder / "splits.tsv") if split == "test"}
-    rows = [
-        row
-        for row in _rows(folder / "queries.jsonl")
-        if row["id"] in test
-        and gold.get(row["id"])
-        and not (folder.name == "metatool" and row.get("kind") == "multi")
+    labelled = [
+        (row, gold)
+        for row, gold in labelled_queries(folder, position, "test")
+        if not (folder.name == "metatool" and row.get("kind") == "multi")
     ]
-    sample = random.Random(seed).sample(rows, min(queries, len(rows)))
+    sample = random.Random(seed).sample(labelled, min(queries, len(labelled)))
     return TestSet(
         name=folder.name,
         tool_ids=[tool.id for tool in tools],
         tools=[index_text(tool) for tool in tools],
-        queries=[row["text"] for row in sample],
-        gold=[gold[row["id"]] for row in sample],
+        queries=[row["text"] for row, _ in sample],
+        gold=[{position[tool] for tool in gold} for _, gold in sample],
     )
 
 
@@ -94,10 +86,20 @@ def retrieval(
     return ranked(tops, gold)
 
 
+def mean_ndcg(
+    tools: NDArray[np.float32], queries: NDArray[np.float32], gold: Sequence[set[int]]
+) -> float:
+    """Mean NDCG@10 of an exact search."""
+    return float(retrieval(tools, queries, gold).ndcg.mean())
+
+
 def ranked(
     tops: Sequence[Sequence[int] | NDArray[np.int64]], gold: Sequence[set[int]]
 ) -> Retrieval:
-    """Metrics at 10 of ranked positions: NDCG with binary gains, Recall, Completeness."""
+    """Metrics at 10 of ranked positions.
+
+    NDCG with binary gains (Jarvelin and Kekalainen 2002), Recall, Completeness.
+    """
     gains = 1.0 / np.log2(np.arange(2, DEPTH + 2))
     ndcg, recall, complete = [], [], []
     for top, wanted in zip(tops, gold, strict=True):
@@ -114,14 +116,3 @@ def interval(values: Scores, *, seed: int = 5) -> tuple[float, float]:
     means = [values[source.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
-def _pairs(path: Path) -> list[tuple[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    return [(row[0], row[1]) for row in rows]

@@ -28,7 +28,7 @@ from toolfinch_training.examples import Example, Examples, ValidationSet
 from toolfinch_training.mining import mine
 from toolfinch_training.test_sets import ranked
 from toolfinch_training.torch_encoder import Tokens, encode_sorted, load_bert
-from toolfinch_training.train_retriever import BEST, CHECKPOINT, LOG, save_atomically
+from toolfinch_training.training_run import TrainingRun, since
 from toolfinch_training.weights import load_state, mixed, model_with
 from toolfinch_training.workers import Workers, run_workers
 
@@ -114,7 +114,7 @@ def list_loss(logits: Tensor, relevant: Tensor) -> Tensor:
     return -(target * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
 
 
-class _Run:
+class _Run(TrainingRun[CrossEncoder]):
     def __init__(
         self,
         examples: Examples,
@@ -123,9 +123,8 @@ class _Run:
         settings: RerankerSettings,
         workers: Workers,
     ) -> None:
+        super().__init__(out, settings, workers, first_round=0)
         self._settings = settings
-        self._out = out
-        self._workers = workers
         torch.manual_seed(settings.seed)
         self._pairs = Pairs(settings.query_tokens, settings.pair_tokens)
         self._model = CrossEncoder()
@@ -141,44 +140,15 @@ class _Run:
         head = [value for value in self._trainable if id(value) not in inside]
         self._optimizer = torch.optim.AdamW(
             [
-                {"params": body, "lr": settings.learning_rate, "base": settings.learning_rate},
-                {"params": head, "lr": settings.head_rate, "base": settings.head_rate},
+                {"params": body, "lr": settings.learning_rate},
+                {"params": head, "lr": settings.head_rate},
             ],
             weight_decay=settings.weight_decay,
         )
-        self._step = 0
-        self._seconds = 0.0
-        self._round = 0
-        self._best = -1.0
         self._pools: dict[int, list[int]] = {}
-        self._saved = self._read_checkpoint()
+        self._resume()
         self._prepare(examples, encoder)
-        self._restore()
-
-    def run(self) -> None:
-        """Train to the end of the schedule."""
-        settings = self._settings
-        started = time.monotonic() - self._seconds
-        if self._step == 0:
-            self._validate()
-        saved = time.monotonic()
-        while True:
-            self._seconds = self._workers.agree(time.monotonic() - started)
-            progress = max(self._step / settings.steps, self._seconds / (settings.minutes * 60))
-            if progress >= 1:
-                break
-            planned = min(settings.rounds - 1, int(progress * settings.rounds))
-            if planned > self._round:
-                self._mine(planned)
-            self._train_step(progress)
-            self._step += 1
-            if self._step % settings.validate_every == 0:
-                self._validate()
-            if time.monotonic() - saved > settings.checkpoint_minutes * 60:
-                self._save()
-                saved = time.monotonic()
-        self._validate()
-        self._save()
+        self._model.train()
 
     def _prepare(self, examples: Examples, encoder: dict[str, Tensor]) -> None:
         """Token ids, and each query's pool: the retriever's best wrong tools."""
@@ -208,7 +178,7 @@ class _Run:
         self._validation = [
             self._validation_of(item, tokens, encode, source) for item in examples.validation
         ]
-        self._log(event="pools", queries=len(self._queries), took=_since(started))
+        self._log(event="pools", queries=len(self._queries), took=since(started))
 
     def _validation_of(
         self, item: ValidationSet, tokens: Tokens, encode: Encode, source: random.Random
@@ -233,10 +203,9 @@ class _Run:
 
     def _train_step(self, progress: float) -> None:
         settings = self._settings
-        warm = min(1.0, progress / settings.warmup) if settings.warmup > 0 else 1.0
-        scale = max(0.01, min(warm, (1 - progress) / (1 - settings.warmup)))
-        for group in self._optimizer.param_groups:
-            group["lr"] = group["base"] * scale
+        rates = (settings.learning_rate, settings.head_rate)
+        for group, rate in zip(self._optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * self._pace(progress)
         stage = POINT_WISE if progress < settings.point_share else LIST_WISE
         started = time.monotonic()
         own = self._lists()[self._workers.rank :: self._workers.count]
@@ -247,17 +216,13 @@ class _Run:
         logits = score_pairs(self._model, pairs, bfloat16=settings.bfloat16).view(relevant.shape)
         loss = point_loss(logits, relevant) if stage == POINT_WISE else list_loss(logits, relevant)
         # Every worker's mean counts by its share of the lists.
-        (loss * len(own) / settings.lists).backward()  # type: ignore[no-untyped-call]
-        self._workers.sum_gradients(self._trainable)
-        torch.nn.utils.clip_grad_norm_(self._trainable, 1.0)
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        self._descend(loss * len(own) / settings.lists)
         self._log(
             event="step",
             stage=stage,
             round=self._round,
             loss=round(float(loss.detach()), 5),
-            seconds_step=_since(started),
+            seconds_step=since(started),
         )
 
     def _lists(self) -> list[tuple[_Query, list[int]]]:
@@ -292,7 +257,7 @@ class _Run:
             for index in indices
             for tool in self._queries[index].pool
         ]
-        scores = self._scores(pairs)
+        scores = self._score(pairs)
         offset = 0
         for index in indices:
             pool = self._queries[index].pool
@@ -302,10 +267,9 @@ class _Run:
                 pool[place]
                 for place in np.argsort(-part, kind="stable")[: self._settings.list_length]
             ]
-        self._round = planned
-        self._log(event="mined", round=planned, queries=len(indices), took=_since(started))
+        self._log(event="mined", round=planned, queries=len(indices), took=since(started))
 
-    def _scores(self, pairs: list[Pair]) -> NDArray[np.float32]:
+    def _score(self, pairs: list[Pair]) -> NDArray[np.float32]:
         self._model.train(False)
         shares = self._workers.share([len(ids) for ids, _ in pairs])
         with torch.inference_mode():
@@ -322,9 +286,8 @@ class _Run:
         result: NDArray[np.float32] = scores.numpy()
         return result
 
-    def _validate(self) -> None:
+    def _scores(self) -> dict[str, Any]:
         """NDCG@10 of the reranked candidates; beside it, of the candidates as retrieved."""
-        started = time.monotonic()
         scores, before = {}, {}
         for item in self._validation:
             pairs = [
@@ -333,7 +296,7 @@ class _Run:
                 for tool in candidates
             ]
             depth = len(item.candidates[0])
-            logits = self._scores(pairs).reshape(-1, depth)
+            logits = self._score(pairs).reshape(-1, depth)
             tops = [
                 [candidates[place] for place in np.argsort(-row, kind="stable")]
                 for candidates, row in zip(item.candidates, logits, strict=True)
@@ -342,56 +305,13 @@ class _Run:
             before[item.name] = round(
                 100 * float(ranked(item.candidates, item.gold).ndcg.mean()), 2
             )
-        macro = sum(scores.values()) / len(scores)
-        self._log(
-            event="validation",
-            scores=scores,
-            retrieved=before,
-            macro=round(macro, 2),
-            took=_since(started),
-        )
-        if macro > self._best:
-            self._best = macro
-            if self._workers.rank == 0:
-                save_atomically(self._model.state_dict(), self._out / BEST)
+        return {"scores": scores, "retrieved": before}
 
-    def _log(self, **values: object) -> None:
-        if self._workers.rank == 0:
-            line = {"step": self._step, "seconds": round(self._seconds, 1), **values}
-            with (self._out / LOG).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+    def _own_state(self) -> dict[str, Any]:
+        return {"pools": self._pools}
 
-    def _save(self) -> None:
-        if self._workers.rank == 0:
-            save_atomically(
-                {
-                    "model": self._model.state_dict(),
-                    "optimizer": self._optimizer.state_dict(),
-                    "step": self._step,
-                    "seconds": self._seconds,
-                    "round": self._round,
-                    "best": self._best,
-                    "pools": self._pools,
-                },
-                self._out / CHECKPOINT,
-            )
-
-    def _read_checkpoint(self) -> dict[str, Any] | None:
-        path = self._out / CHECKPOINT
-        if not path.exists():
-            return None
-        saved: dict[str, Any] = torch.load(path, weights_only=True)
-        self._step, self._seconds = saved["step"], saved["seconds"]
-        self._round, self._best = saved["round"], saved["best"]
+    def _restore(self, saved: dict[str, Any]) -> None:
         self._pools = saved["pools"]
-        return saved
-
-    def _restore(self) -> None:
-        if self._saved is not None:
-            self._model.load_state_dict(self._saved["model"])
-            self._optimizer.load_state_dict(self._saved["optimizer"])
-            self._saved = None
-        self._model.train()
 
 
 def _draw(
@@ -406,7 +326,3 @@ def _draw(
         raise ValueError(f"no example of {[name for name, _ in settings.sources]}")
     source.shuffle(drawn)
     return drawn
-
-
-def _since(started: float) -> float:
-    return round(time.monotonic() - started, 2)

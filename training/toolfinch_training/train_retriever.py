@@ -14,21 +14,20 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from transformers import BertModel
 
 from toolfinch_training.examples import Examples, ValidationSet
-from toolfinch_training.measurement import ndcg_at_10
 from toolfinch_training.mining import SAME, mine
+from toolfinch_training.test_sets import mean_ndcg
 from toolfinch_training.torch_encoder import Tokens, encode_sorted, load_bert
+from toolfinch_training.training_run import TrainingRun, since
 from toolfinch_training.workers import Workers, run_workers
-
-CHECKPOINT = "checkpoint.pt"
-BEST = "best.pt"
-LOG = "log.jsonl"
 
 
 @dataclass(frozen=True)
@@ -131,13 +130,12 @@ class Sampler:
         return taken
 
 
-class _Run:
+class _Run(TrainingRun[BertModel]):
     def __init__(
         self, examples: Examples, out: Path, settings: RetrieverSettings, workers: Workers
     ) -> None:
-        self._workers = workers
+        super().__init__(out, settings, workers, first_round=-1)
         self._settings = settings
-        self._out = out
         self._examples = examples
         queries = Tokens(settings.query_tokens)
         tools = Tokens(settings.tool_tokens)
@@ -153,44 +151,15 @@ class _Run:
         self._model = load_bert(layers=settings.layers)
         self._freeze()
         self._model.train()
-        trainable = [value for value in self._model.parameters() if value.requires_grad]
+        self._trainable = [value for value in self._model.parameters() if value.requires_grad]
         self._optimizer = torch.optim.AdamW(
-            trainable, lr=settings.learning_rate, weight_decay=settings.weight_decay
+            self._trainable, lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        self._trainable = trainable
         self._sampler = Sampler(self._examples, settings)
         self._gold = [set(example.gold) for example in self._examples.train]
         self._negatives: list[list[int]] = []
         self._tool_vectors: NDArray[np.float32] = np.zeros((0, 0), np.float32)
-        self._step = 0
-        self._seconds = 0.0
-        self._round = -1
-        self._best = -1.0
         self._resume()
-
-    def run(self) -> None:
-        settings = self._settings
-        started = time.monotonic() - self._seconds
-        if self._step == 0:
-            self._validate()
-        saved = time.monotonic()
-        while True:
-            self._seconds = self._workers.agree(time.monotonic() - started)
-            progress = max(self._step / settings.steps, self._seconds / (settings.minutes * 60))
-            if progress >= 1:
-                break
-            planned = min(settings.rounds - 1, int(progress * settings.rounds))
-            if planned > self._round or not self._negatives:
-                self._mine(planned)
-            self._train_step(progress)
-            self._step += 1
-            if self._step % settings.validate_every == 0:
-                self._validate()
-            if time.monotonic() - saved > settings.checkpoint_minutes * 60:
-                self._save()
-                saved = time.monotonic()
-        self._validate()
-        self._save()
 
     def _freeze(self) -> None:
         """The embeddings keep what they know of words that training data does not show."""
@@ -202,10 +171,9 @@ class _Run:
 
     def _train_step(self, progress: float) -> None:
         settings = self._settings
-        warm = min(1.0, progress / settings.warmup) if settings.warmup > 0 else 1.0
-        rate = settings.learning_rate * min(warm, (1 - progress) / (1 - settings.warmup))
+        rate = settings.learning_rate * self._pace(progress)
         for group in self._optimizer.param_groups:
-            group["lr"] = max(rate, settings.learning_rate * 0.01)
+            group["lr"] = rate
         source = random.Random(settings.seed * 1_000_003 + self._step)
         chosen = self._sampler.batch(self._step)
         positives = [source.choice(self._examples.train[index].gold) for index in chosen]
@@ -225,18 +193,14 @@ class _Run:
             excluded,
             settings.temperature,
         )
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._workers.sum_gradients(self._trainable)
-        torch.nn.utils.clip_grad_norm_(self._trainable, 1.0)
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
+        self._descend(loss)
         self._log(
             event="step",
             loss=round(float(loss.detach()), 5),
             rate=rate,
             round=self._round,
             tools=len(tools),
-            seconds_step=round(time.monotonic() - started, 2),
+            seconds_step=since(started),
         )
 
     def _excluded(self, chosen: list[int], positives: list[int], tools: list[int]) -> Tensor:
@@ -279,72 +243,27 @@ class _Run:
             self._examples.names,
             count=self._settings.negatives,
         )
-        self._round = planned
-        self._log(event="mined", round=planned, took=round(time.monotonic() - started, 1))
+        self._log(event="mined", round=planned, took=since(started))
 
-    def _validate(self) -> None:
-        started = time.monotonic()
-        self._model.train(False)
+    def _scores(self) -> dict[str, Any]:
         scores = {
             item.name: round(100 * self._ndcg(item, texts), 2) for item, texts in self._validation
         }
-        self._model.train()
-        macro = sum(scores.values()) / len(scores)
-        self._log(
-            event="validation",
-            scores=scores,
-            macro=round(macro, 2),
-            took=round(time.monotonic() - started, 1),
-        )
-        if macro > self._best:
-            self._best = macro
-            if self._workers.rank == 0:
-                save_atomically(self._model.state_dict(), self._out / BEST)
+        return {"scores": scores}
 
     def _ndcg(self, item: ValidationSet, texts: _Texts) -> float:
-        return ndcg_at_10(
+        return mean_ndcg(
             self._encode_all(texts.tools),
             self._encode_all(texts.queries),
             [set(gold) for gold in item.gold],
         )
 
-    def _log(self, **values: object) -> None:
-        if self._workers.rank == 0:
-            line = {"step": self._step, "seconds": round(self._seconds, 1), **values}
-            with (self._out / LOG).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+    def _own_state(self) -> dict[str, Any]:
+        return {
+            "negatives": self._negatives,
+            "tool_vectors": torch.from_numpy(self._tool_vectors),
+        }
 
-    def _save(self) -> None:
-        if self._workers.rank == 0:
-            save_atomically(
-                {
-                    "model": self._model.state_dict(),
-                    "optimizer": self._optimizer.state_dict(),
-                    "step": self._step,
-                    "seconds": self._seconds,
-                    "round": self._round,
-                    "best": self._best,
-                    "negatives": self._negatives,
-                    "tool_vectors": torch.from_numpy(self._tool_vectors),
-                },
-                self._out / CHECKPOINT,
-            )
-
-    def _resume(self) -> None:
-        path = self._out / CHECKPOINT
-        if not path.exists():
-            return
-        saved = torch.load(path, weights_only=True)
-        self._model.load_state_dict(saved["model"])
-        self._optimizer.load_state_dict(saved["optimizer"])
-        self._step, self._seconds = saved["step"], saved["seconds"]
-        self._round, self._best = saved["round"], saved["best"]
+    def _restore(self, saved: dict[str, Any]) -> None:
         self._negatives = saved["negatives"]
         self._tool_vectors = saved["tool_vectors"].numpy()
-
-
-def save_atomically(value: object, path: Path) -> None:
-    """Write beside the old file, then take its place: a stopped run leaves a whole file."""
-    temporary = path.with_suffix(".partial")
-    torch.save(value, temporary)
-    temporary.replace(path)
