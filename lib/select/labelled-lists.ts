@@ -5,7 +5,7 @@ import { FinchError } from '../errors.js';
 import type { Reranker } from '../rerank/reranker.js';
 import { type Retrieved, type RetrieveMethod, retrieve } from '../retrieve/retrieve.js';
 import type { ToolIndex } from '../retrieve/tool-index.js';
-import type { Pipeline } from '../truncate/calibration.js';
+import { type Pipeline, pipelineParts } from '../truncate/calibration.js';
 import type { LabelledList } from '../truncate/ranked-list.js';
 import type { Decision } from './decision.js';
 import {
@@ -90,12 +90,12 @@ export async function labelledLists(
   }
   return {
     lists,
-    pipeline: {
+    pipeline: pipelineParts({
       encoder: index.encoder.model,
       method,
       shortlist,
-      ...(reranker === undefined ? {} : { reranker: reranker.model }),
-    },
+      reranker: reranker?.model,
+    }),
   };
 }
 

@@ -1,6 +1,12 @@
 import { anObject, refuse } from '../check.js';
 import { FinchError } from '../errors.js';
-import { type AbstentionCalibration, aShare, checkPipeline, type Pipeline } from './calibration.js';
+import {
+  type AbstentionCalibration,
+  aShare,
+  checkPipeline,
+  type Pipeline,
+  pipelineParts,
+} from './calibration.js';
 import { checkLabelled, checkList, type LabelledList, type RankedList } from './ranked-list.js';
 
 /** How many of the best scores tell whether any tool fits. */
@@ -65,11 +71,10 @@ export function calibrateAbstention(
       `${n} answerable queries cannot vouch for at most ${(100 * falseAbstention).toFixed(1)} % false abstention: at least ${needed} are needed. Give more queries, or allow more.`,
     );
   }
-  const { encoder, method, shortlist, reranker } = pipeline;
   return {
     kind: 'abstention',
     version: 1,
-    pipeline: { encoder, method, shortlist, ...(reranker === undefined ? {} : { reranker }) },
+    pipeline: pipelineParts(pipeline),
     falseAbstention,
     threshold,
     queries: n,

@@ -8,6 +8,7 @@ import {
   type CutThreshold,
   checkPipeline,
   type Pipeline,
+  pipelineParts,
 } from './calibration.js';
 import {
   barsOf,
@@ -72,11 +73,10 @@ export function calibrateCut(
   const counted = countedLists(lists, among);
   const bars = counted.map((list) => barsOf(keepScores(list, weights)));
   const thresholds = thresholdsFor(counted, bars, { targets, measure, among }, pipeline.shortlist);
-  const { encoder, method, shortlist, reranker } = pipeline;
   return {
     kind: 'cut',
     version: 1,
-    pipeline: { encoder, method, shortlist, ...(reranker === undefined ? {} : { reranker }) },
+    pipeline: pipelineParts(pipeline),
     measure,
     among,
     weights: { ...weights },

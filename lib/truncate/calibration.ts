@@ -76,6 +76,11 @@ const aPipeline = fields({
   reranker: optional(aString),
 });
 
+/** A pipeline's own parts, of an object that may hold more. */
+export function pipelineParts({ encoder, method, shortlist, reranker }: Pipeline): Pipeline {
+  return { encoder, method, shortlist, ...(reranker === undefined ? {} : { reranker }) };
+}
+
 /** @throws FinchError FINCH_INVALID_ARGUMENT */
 export function checkPipeline(pipeline: Pipeline, name: string): void {
   aPipeline(pipeline, name);

@@ -1,8 +1,7 @@
 // Cuts and abstaining, with arguments they take.
 import * as evaluation from '../../dist/esm/lib/evaluate/index.js';
 import * as toolfinch from '../../dist/esm/lib/index.js';
-
-type Entry = readonly [name: string, call: unknown, args: () => readonly unknown[]];
+import type { Entry } from './hostile.js';
 
 export function cutTargets(
   index: toolfinch.ToolIndex,
@@ -12,6 +11,21 @@ export function cutTargets(
   const add = (...entry: Entry) => targets.push(entry);
   const { signal } = new AbortController();
   const cut = { minK: 1, maxK: 2, signals: ['score', 'similarity'], boundary: 'before' };
+  const one = Float32Array.of(1, 0);
+  add('dynamicCut', toolfinch.dynamicCut, () => [one, Float32Array.of(1, 0, 0, 1), cut]);
+  add('dynamicCutBatch', toolfinch.dynamicCutBatch, () => [
+    one,
+    Float32Array.of(1, 0, 0, 1),
+    Float64Array.of(0, 2),
+    cut,
+  ]);
+  const costed = { id: 'a', tokens: 5 };
+  add('withinBudget', toolfinch.withinBudget, () => [
+    [costed],
+    [costed],
+    { maxTools: 2, maxTokens: 20 },
+  ]);
+
   add('labelledLists', toolfinch.labelledLists, () => [
     index,
     [{ text: 'ring', gold: ['set_alarm'] }],

@@ -11,6 +11,14 @@ export interface Target {
   readonly fails?: boolean;
 }
 
+/** A target with its name, as files of targets list them. */
+export type Entry = readonly [
+  name: string,
+  call: unknown,
+  args: Target['args'],
+  fails?: Target['fails'],
+];
+
 export const hostile: readonly unknown[] = [
   undefined,
   null,

@@ -9,6 +9,7 @@ import * as evaluation from '../../dist/esm/lib/evaluate/index.js';
 import * as toolfinch from '../../dist/esm/lib/index.js';
 import { WordEncoder } from '../word-encoder.js';
 import { cutTargets } from './cut-targets.js';
+import { evaluateTargets } from './evaluate-targets.js';
 import { complaints, type Target } from './hostile.js';
 
 const {
@@ -87,9 +88,6 @@ const search = {
   expansion: 3,
   signal,
 };
-const query = { id: 'q', text: 'ring', split: 'test', gold: new Map([['set_alarm', 1]]) };
-const gold = new Set(['a']);
-const run = { concurrency: 2, resamples: 10, confidence: 0.9, seed: 3, signal };
 let decisions = 0;
 store.decide({
   id: 'reported',
@@ -530,76 +528,11 @@ add(
 method('Selector', selector, 'report', () => ['reported', 'set_alarm', true]);
 add('stateText', toolfinch.stateText, () => [state]);
 
-// --- Truncate
-const cut = { minK: 1, maxK: 2, signals: ['score', 'similarity'], boundary: 'before' };
-add('dynamicCut', toolfinch.dynamicCut, () => [one, Float32Array.of(1, 0, 0, 1), cut]);
-add('dynamicCutBatch', toolfinch.dynamicCutBatch, () => [
-  one,
-  Float32Array.of(1, 0, 0, 1),
-  Float64Array.of(0, 2),
-  cut,
-]);
-const costed = { id: 'a', tokens: 5 };
-add('withinBudget', toolfinch.withinBudget, () => [
-  [costed],
-  [costed],
-  { maxTools: 2, maxTokens: 20 },
-]);
-
+// --- Truncate, evaluate
 for (const [name, call, args] of cutTargets(index, selector)) add(name, call, args);
 
-// --- Evaluate
-add('adaptiveCompleteness', evaluation.adaptiveCompleteness, () => [[{ kept: ['a'], gold }]]);
-add('bootstrapMeans', evaluation.bootstrapMeans, () => [
-  [[1, 2]],
-  { resamples: 5, confidence: 0.9, seed: 2 },
-]);
-const { completenessAtK, ndcgAtK, recallAtK, reciprocalRank } = evaluation;
-for (const measure of [completenessAtK, ndcgAtK, recallAtK, reciprocalRank]) {
-  add(measure.name, measure, () => [['a'], gold, 1]);
-}
-add('goldPositions', evaluation.goldPositions, () => [['a'], new Map([['a', 1]])]);
-add('goldSize', evaluation.goldSize, () => [gold]);
-add('curveAt', evaluation.curveAt, () => [[0.5, 1], 1.5]);
-const { onProgress } = change;
-add('evaluateCut', evaluation.evaluateCut, () => [
-  [query],
-  () => ['set_alarm'],
-  { ...run, onProgress },
-]);
-add('evaluateRanking', evaluation.evaluateRanking, () => [
-  [query],
-  () => ['set_alarm'],
-  { ...run, onProgress, k: 1, depth: 5 },
-]);
-const picture = {
-  title: 't',
-  subtitle: 's',
-  series: [{ name: 'n', values: [0.5, 1] }],
-  measure: 'm',
-  points: [{ name: 'n', k: 1.5, value: 0.5 }],
-  distribution: { name: 'n', counts: [1, 2] },
-};
-add('evaluationPlot', evaluation.evaluationPlot, () => [picture]);
-const scores = {
-  title: 't',
-  subtitle: 's',
-  tools: [
-    { name: 'a', score: 1 },
-    { name: 'b', score: 0.5 },
-  ],
-  cut: { k: 1, kScore: 1, kSimilarity: 0 },
-  similarities: [0.5],
-  maxRows: 3,
-};
-add('scorePlot', evaluation.scorePlot, () => [scores]);
-const svg = evaluation.evaluationPlot(picture);
-const fontFiles = [path.join(models, 'no-such.ttf')];
-add('renderPng', evaluation.renderPng, () => [svg, { scale: 1, fontFiles }], true);
-add('writePicture', evaluation.writePicture, () => [file('svg'), svg, { scale: 1, fontFiles }]);
-const dataset = { name: 'n', tools: [tool], queries: [query], unanswerable: [], warnings: [] };
-add('selectQueries', evaluation.selectQueries, () => [dataset, { split: 'test', kind: undefined }]);
-add('loadDataset', evaluation.loadDataset, () => [folder], true);
+for (const [name, call, args, fails] of evaluateTargets({ tool, folder, file }))
+  add(name, call, args, fails);
 
 describe('arguments of the wrong kind', () => {
   test.each(Object.keys(targets))('%s', async (name) => {
