@@ -19,7 +19,7 @@ export interface Judged {
 }
 
 /** What a request is judged by. */
-export interface Judgement {
+export interface Criteria {
   readonly cut?: CutRule | undefined;
   readonly abstain?: AbstentionCalibration | undefined;
   readonly relevanceFloor?: number | undefined;
@@ -37,7 +37,7 @@ export function judge(
   ranked: NativeRanked,
   retrieved: readonly Retrieved[],
   snapshot: Snapshot,
-  { cut = { rule: 'dynamic' }, abstain, ...floors }: Judgement,
+  { cut = { rule: 'dynamic' }, abstain, ...floors }: Criteria,
 ): Judged {
   const best = retrieved[0] as Retrieved;
   // What was calibrated goes before the models' own floors.
