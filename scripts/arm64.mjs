@@ -90,9 +90,12 @@ const left = '*DeathTest*:*Property*:Encode*:*Encoder*:ProcessExit*:Memory*';
 const few =
   'Dot*:Scan*:Gaps*:*Kernel*:Search*:Determinism.SameBitsForAnyNumber*:*Golden*:Truncate*:Fuse*';
 const filter = values.filter ?? `${values.short ? few : '*'}-${left}`;
+const emulatorOf = (cpu) => ['-cpu', cpu, '-L', sysroot];
+/** For tests that start a program of their own: an emulated one cannot by itself. */
+const launcher = (cpu) => [qemu, ...emulatorOf(cpu)].join(' ');
 let faults = 0;
 for (const cpu of values.cpus.split(',')) {
-  const emulator = ['-cpu', cpu, '-L', sysroot];
+  const emulator = emulatorOf(cpu);
   const levels = execFileSync(
     qemu,
     [...emulator, path.join(build, 'toolfinch_stress'), '--levels'],
@@ -115,7 +118,7 @@ for (const cpu of values.cpus.split(',')) {
       env: {
         ...process.env,
         TOOLFINCH_ISA: '',
-        TOOLFINCH_TEST_LAUNCHER: [qemu, ...emulator].join(' '),
+        TOOLFINCH_TEST_LAUNCHER: launcher(cpu),
       },
     },
   );
@@ -151,19 +154,16 @@ if (withNode) {
   const binary = node();
   for (const cpu of values.cpus.split(',')) {
     console.log(`\narm64: Node on ${cpu}`);
-    const { status, signal } = spawnSync(
-      qemu,
-      ['-cpu', cpu, '-L', sysroot, binary, runner, ...files],
-      {
-        cwd: root,
-        stdio: 'inherit',
-        env: {
-          ...process.env,
-          TOOLFINCH_BINDING: path.join(build, 'toolfinch.node'),
-          TOOLFINCH_ISA: '',
-        },
+    const { status, signal } = spawnSync(qemu, [...emulatorOf(cpu), binary, runner, ...files], {
+      cwd: root,
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        TOOLFINCH_BINDING: path.join(build, 'toolfinch.node'),
+        TOOLFINCH_ISA: '',
+        TOOLFINCH_TEST_LAUNCHER: launcher(cpu),
       },
-    );
+    });
     if (status === 0) continue;
     faults++;
     console.error(`arm64: Node on ${cpu} ended with ${signal ?? `exit code ${status}`}`);

@@ -1,6 +1,8 @@
-import { aList, anObject, optional, refuse, rule } from '../check.js';
+import { aList, anObject, optional, refuse } from '../check.js';
 import { FinchError } from '../errors.js';
 import {
+  aMeasure,
+  anAmong,
   aShare,
   type CutAmong,
   type CutCalibration,
@@ -35,12 +37,6 @@ export interface CalibrateCutOptions {
 }
 
 const targetList = optional(aList(aShare));
-const aMeasure = optional(
-  rule((value) => value === 'recall' || value === 'completeness', "'recall' or 'completeness'"),
-);
-const anAmong = optional(
-  rule((value) => value === 'all' || value === 'retrieved', "'all' or 'retrieved'"),
-);
 
 /**
  * Finds, for each target, the highest threshold of keep scores (so the fewest tools) whose expected loss on a new query is at

@@ -87,13 +87,18 @@ export function checkPipeline(pipeline: Pipeline, name: string): void {
 }
 
 const aThreshold = fields({ target: aShare, threshold: aFinite, reached: aFinite, meanK: aFinite });
+export const aMeasure = rule(
+  (value) => value === 'recall' || value === 'completeness',
+  "'recall' or 'completeness'",
+);
+export const anAmong = rule(
+  (value) => value === 'all' || value === 'retrieved',
+  "'all' or 'retrieved'",
+);
 const aCutCalibration = fields({
   pipeline: aPipeline,
-  measure: rule(
-    (value) => value === 'recall' || value === 'completeness',
-    "'recall' or 'completeness'",
-  ),
-  among: rule((value) => value === 'all' || value === 'retrieved', "'all' or 'retrieved'"),
+  measure: aMeasure,
+  among: anAmong,
   queries: aCount,
   thresholds: aList(aThreshold),
 });

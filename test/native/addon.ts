@@ -113,12 +113,17 @@ export interface Ended {
   stderr: string;
 }
 
-/** Runs an ES module given as text, or `.js` files with arguments, in a Node of its own. */
+/**
+ * Runs an ES module given as text, or `.js` files with arguments, in a Node of its own: under TOOLFINCH_TEST_LAUNCHER, an
+ * emulator with its arguments, when there is one.
+ */
 export function runNode(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  const launcher = process.env.TOOLFINCH_TEST_LAUNCHER?.split(' ') ?? [];
+  const [program, ...given] = [...launcher, process.execPath, ...args] as [string, ...string[]];
   return new Promise((resolve) => {
     const child = execFile(
-      process.execPath,
-      args,
+      program,
+      given,
       {
         cwd: root,
         env: { ...process.env, ...env },
