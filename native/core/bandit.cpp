@@ -130,9 +130,9 @@ class Scorer {
     return score;
   }
 
-  // `dot` = sum b_i x_i / A_i and `spread` = sum x_i^2 / A_i; not read in the mean form. `contrast`: may be null.
-  finch_arm_score of(const Arm& arm, float dot, float spread, const Contrast* contrast, const float* unit,
-                     double now) const noexcept {
+  // `dot` = sum b_i x_i / A_i and `spread` = sum x_i^2 / A_i; not read in the mean form. `seen`: what the arm's
+  // contrast says of x, NaN when nothing.
+  finch_arm_score of(const Arm& arm, float dot, float spread, float seen, double now) const noexcept {
     finch_arm_score score{};
     const double r = static_cast<double>(arm.prior);
     double mean = 0.0;
@@ -150,15 +150,16 @@ class Scorer {
     score.bonus = static_cast<float>(alpha_ * std::sqrt(variance));
     score.availability = static_cast<float>(
         offered_availability(arm.availability, rule_.availability, evidence_of(rule_, arm), budget_, now));
-    score.contrast = contrast == nullptr ? std::numeric_limits<float>::quiet_NaN() : contrast->at(unit, 1.0);
-    if (Contrast::foresees(score.contrast) && contrast->is_believed() &&
-        contrast->waits(rule_.availability, budget_, now)) {
-      score.availability = std::min(score.availability, static_cast<float>(kWaiting));
-    }
+    score.contrast = seen;
     score.last_outcome = arm.last_outcome;
     score.evidence = arm.evidence;
     score.updates = arm.updates;
     return score;
+  }
+
+  // Whether a tool waits in a context that its contrast says `seen` of.
+  bool waits(const Contrast& contrast, float seen, double now) const noexcept {
+    return Contrast::foresees(seen) && contrast.is_believed() && contrast.waits(rule_.availability, budget_, now);
   }
 
  private:
@@ -187,31 +188,61 @@ void fetch_group(const BanditRule& rule, const ArmTable& table, const ScoredId* 
   }
 }
 
+// What the contrasts of a group say of a unit context; NaN where there is none or it does not rule.
+void contrast_group(const Contrast* const* contrasts, size_t count, const float* unit, size_t dimension,
+                    float* seen) noexcept {
+  const float* sums[2 * kGroup];
+  float products[2 * kGroup];
+  size_t ruling = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (contrasts[i] == nullptr || !contrasts[i]->rules()) continue;
+    sums[2 * ruling] = contrasts[i]->worked();
+    sums[2 * ruling + 1] = contrasts[i]->failed();
+    ++ruling;
+  }
+  kernels().context_dots(sums, 2 * ruling, unit, dimension, products);
+  const float* next = products;
+  for (size_t i = 0; i < count; ++i) {
+    const bool rules = contrasts[i] != nullptr && contrasts[i]->rules();
+    seen[i] = rules ? contrasts[i]->of(next, 1.0) : std::numeric_limits<float>::quiet_NaN();
+    if (rules) next += 2;
+  }
+}
+
 // A group of a list: first every arm is looked up, then all of them are scored.
 void score_group(const BanditRule& rule, const ArmTable& table, const Scorer& scorer, const ScoredId* ids, size_t count,
                  const float* unit, double now, finch_arm_score* out) noexcept {
   const Arm* arms[kGroup];
   const float* vectors[kGroup];
+  const Contrast* contrasts[kGroup];
   float dots[kGroup];
   float spreads[kGroup];
+  float seen[kGroup];
   size_t known = 0;
   fetch_group(rule, table, ids, count, 1);
   for (size_t i = 0; i < count; ++i) {
     arms[i] = table.find(ids[i].id, ids[i].hash);
+    contrasts[i] = nullptr;
     if (arms[i] == nullptr || !rule.keeps_vectors()) continue;
     vectors[known++] = arms[i]->vectors();
+    contrasts[i] = table.contrast(*arms[i]);
+    prefetch(contrasts[i]);
     ensure_inverse(rule, *arms[i]);
   }
   kernels().arm_scores(vectors, rule.stride(), known, unit, rule.dimension, dots, spreads);
+  contrast_group(contrasts, count, unit, rule.dimension, seen);
   known = 0;
   for (size_t i = 0; i < count; ++i) {
     if (arms[i] == nullptr) {
       out[i] = scorer.fresh(ids[i].prior);
     } else if (rule.keeps_vectors()) {
-      out[i] = scorer.of(*arms[i], dots[known], spreads[known], table.contrast(*arms[i]), unit, now);
+      out[i] = scorer.of(*arms[i], dots[known], spreads[known], seen[i], now);
+      if (contrasts[i] != nullptr && scorer.waits(*contrasts[i], seen[i], now)) {
+        out[i].availability = std::min(out[i].availability, static_cast<float>(kWaiting));
+      }
       ++known;
     } else {
-      out[i] = scorer.of(*arms[i], 0.0f, 0.0f, nullptr, unit, now);
+      out[i] = scorer.of(*arms[i], 0.0f, 0.0f, seen[i], now);
     }
   }
 }

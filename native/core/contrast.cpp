@@ -4,28 +4,18 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/kernels.hpp"
+
 namespace finch {
 namespace {
 
 constexpr float kMemory = 0.9f;
 constexpr double kRecord = 0.8;
-constexpr size_t kLanes = 16;
-
-// sum a_i b_i in float32: lane i mod 16, then the lanes in order of halves.
-double dot(const float* a, const float* b, size_t d) noexcept {
-  float lanes[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= d; i += kLanes) {
-    for (size_t j = 0; j < kLanes; ++j) lanes[j] += a[i + j] * b[i + j];
-  }
-  for (size_t j = 0; i < d; ++i, ++j) lanes[j] += a[i] * b[i];
-  for (size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (size_t j = 0; j < half; ++j) lanes[j] += lanes[j + half];
-  }
-  return static_cast<double>(lanes[0]);
+double length_of(const float* v, size_t d) noexcept {
+  float square = 0.0f;
+  kernels().context_dots(&v, 1, v, d, &square);
+  return std::sqrt(static_cast<double>(square));
 }
-
-double length_of(const float* v, size_t d) noexcept { return std::sqrt(dot(v, v, d)); }
 
 double cosine(double product, double lengths) noexcept { return std::clamp(product / lengths, -1.0, 1.0); }
 
@@ -34,9 +24,16 @@ double cosine(double product, double lengths) noexcept { return std::clamp(produ
 Contrast::Contrast(size_t dimension) : dimension_(dimension), vectors_(std::make_unique<float[]>(2 * dimension)) {}
 
 float Contrast::at(const float* x, double length) const noexcept {
-  if (!(worked_length_ > 0.0 && failed_length_ > 0.0)) return std::numeric_limits<float>::quiet_NaN();
-  return static_cast<float>(cosine(dot(x, worked(), dimension_), length * worked_length_) -
-                            cosine(dot(x, failed(), dimension_), length * failed_length_));
+  if (!rules()) return std::numeric_limits<float>::quiet_NaN();
+  const float* sums[2] = {worked(), failed()};
+  float products[2];
+  kernels().context_dots(sums, 2, x, dimension_, products);
+  return of(products, length);
+}
+
+float Contrast::of(const float* products, double length) const noexcept {
+  return static_cast<float>(cosine(static_cast<double>(products[0]), length * worked_length_) -
+                            cosine(static_cast<double>(products[1]), length * failed_length_));
 }
 
 bool Contrast::waits(const AvailabilityRule& rule, const TrialBudget& budget, double now) const noexcept {

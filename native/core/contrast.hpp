@@ -3,8 +3,8 @@
 // is foreseen to fail: the tool waits there, and goes on elsewhere. Such a wait is ended by trials on a budget of their
 // own, and by the contrast's own record: once it foresees failures that do not come, it is not believed.
 //
-// Only additions, multiplications, divisions and square roots in a fixed order: the same outcomes give the same bits on
-// every machine.
+// Every table of kernels gives the same bits, and the rest is single additions, multiplications, divisions and square
+// roots: the same outcomes give the same bits on every machine.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,10 @@ class Contrast {
   // cos(x, contexts that worked) - cos(x, contexts that failed) for |x| = `length`, in [-2, 2]; NaN while there are not
   // both.
   float at(const float* x, double length) const noexcept;
+  // The same, with x's products with worked() and failed() at hand; `rules` must hold.
+  float of(const float* products, double length) const noexcept;
+  // Whether there are contexts of both kinds.
+  bool rules() const noexcept { return worked_length_ > 0.0 && failed_length_ > 0.0; }
   // Whether a context with this `at` is foreseen to fail. Contexts that are the same but for rounding are not.
   static bool foresees(float at) noexcept { return at < -1e-4f; }
   // Whether what it foresees has come true at least as often as not, of late.

@@ -34,6 +34,8 @@ struct Kernels {
   // means[k] = sum b_i x_i / A_i and variances[k] = sum x_i^2 / A_i of arm k.
   void (*arm_scores)(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
                      float* variances);
+  // dots[k] = sum sums[k]_i x_i.
+  void (*context_dots)(const float* const* sums, size_t count, const float* x, size_t d, float* dots);
   void (*arm_invert)(float* arm, size_t stride, size_t d);
   // A <- gamma A + x^2 + floor; b <- gamma b + reward x. 1 / A is left behind.
   void (*arm_update)(float* arm, size_t stride, const float* x, size_t d, float gamma, float floor, float reward);

@@ -40,7 +40,7 @@ namespace {
 #define FINCH_TABLE(name, isa, bf16, i8)                                                                            \
   Kernels {                                                                                                         \
     name, {&isa::scan.f32, &bf16, &isa::scan.f16, &i8}, {}, isa::dot, isa::gap_rows, isa::cosines, isa::arm_scores, \
-        isa::arm_invert, isa::arm_update, isa::square_sum, isa::scale                                               \
+        isa::context_dots, isa::arm_invert, isa::arm_update, isa::square_sum, isa::scale                            \
   }
 
 constexpr Kernels kPortable = FINCH_TABLE("portable", portable, portable::scan.bf16, portable::scan.i8);

@@ -89,6 +89,42 @@ TEST(BanditKernel, ScoresAgreeWithFloat64AndAreTheSameInEveryTableAndListLength)
   }
 }
 
+TEST(BanditKernel, ContextDotsAgreeWithFloat64AndAreTheSameInEveryTable) {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  for (const size_t d : dimensions()) {
+    for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{5}}) {
+      // Off any line, and followed by a value that would show.
+      std::vector<float> memory((count + 1) * (d + 1) + 1, 1e30f);
+      std::vector<const float*> sums(count);
+      for (size_t k = 0; k <= count; ++k) {
+        float* sum = memory.data() + 1 + k * (d + 1);
+        for (size_t i = 0; i < d; ++i) sum[i] = normal(random);
+        if (k < count) sums[k] = sum;
+      }
+      const float* x = memory.data() + 1 + count * (d + 1);
+      std::vector<float> first;
+      for (const Kernels* k : available_kernels()) {
+        std::vector<float> dots(count + 1, -7.0f);
+        k->context_dots(sums.data(), count, x, d, dots.data());
+        EXPECT_EQ(dots[count], -7.0f) << k->name;
+        if (first.empty()) first = dots;
+        for (size_t s = 0; s < count; ++s) {
+          double want = 0.0, size = 0.0;
+          for (size_t i = 0; i < d; ++i) {
+            const double product = static_cast<double>(sums[s][i]) * static_cast<double>(x[i]);
+            want += product;
+            size += std::fabs(product);
+          }
+          const double bound = 1.2e-7 * (8.0 + static_cast<double>(d) / 32.0);
+          EXPECT_LE(std::fabs(static_cast<double>(dots[s]) - want), bound * size) << k->name << " d=" << d;
+          EXPECT_EQ(bits(dots[s]), bits(first[s])) << k->name << " d=" << d << " count=" << count;
+        }
+      }
+    }
+  }
+}
+
 TEST(BanditKernel, UpdateAndInverseAgreeWithFloat64AndAreTheSameInEveryTable) {
   std::mt19937 random(4);
   for (const size_t d : dimensions()) {

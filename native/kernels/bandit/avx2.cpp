@@ -50,6 +50,23 @@ void score(const float* b, const float* inverse_a, const float* x, size_t d, flo
   *variance = fold(variances);
 }
 
+float dot(const float* sum, const float* x, size_t d) {
+  const __m256 zero = _mm256_setzero_ps();
+  __m256 lanes[kRegisters] = {zero, zero, zero, zero};
+  size_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      const size_t at = i + r * kWidth;
+      lanes[r] = _mm256_fmadd_ps(_mm256_loadu_ps(sum + at), _mm256_loadu_ps(x + at), lanes[r]);
+    }
+  }
+  for (size_t r = 0; r < kRegisters && i < d; ++r, i += kWidth) {
+    const __m256i mask = mask_of(d - i < kWidth ? d - i : kWidth);
+    lanes[r] = _mm256_fmadd_ps(_mm256_maskload_ps(sum + i, mask), _mm256_maskload_ps(x + i, mask), lanes[r]);
+  }
+  return fold(lanes);
+}
+
 }  // namespace
 
 void arm_scores(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
@@ -57,6 +74,10 @@ void arm_scores(const float* const* arms, size_t stride, size_t count, const flo
   for (size_t k = 0; k < count; ++k) {
     score(arms[k] + stride, arms[k] + 2 * stride, x, d, &means[k], &variances[k]);
   }
+}
+
+void context_dots(const float* const* sums, size_t count, const float* x, size_t d, float* dots) {
+  for (size_t k = 0; k < count; ++k) dots[k] = dot(sums[k], x, d);
 }
 
 void arm_invert(float* arm, size_t stride, size_t d) {

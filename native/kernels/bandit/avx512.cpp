@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include <initializer_list>
+
 #include "kernels/bandit/bandit.hpp"
 
 namespace finch::avx512 {
@@ -71,6 +73,33 @@ inline void score(const float* const* arms, size_t stride, const float* x, size_
   }
 }
 
+// Two sums at a time, for the same reason.
+template <size_t kSums>
+inline void dots_of(const float* const* sums, const float* x, size_t d, float* dots) {
+  __m512 low[kSums];
+  __m512 high[kSums];
+  for (size_t k = 0; k < kSums; ++k) low[k] = high[k] = _mm512_setzero_ps();
+  size_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) {
+    const __m512 x0 = _mm512_loadu_ps(x + i);
+    const __m512 x1 = _mm512_loadu_ps(x + i + kWidth);
+    for (size_t k = 0; k < kSums; ++k) {
+      low[k] = _mm512_fmadd_ps(_mm512_loadu_ps(sums[k] + i), x0, low[k]);
+      high[k] = _mm512_fmadd_ps(_mm512_loadu_ps(sums[k] + i + kWidth), x1, high[k]);
+    }
+  }
+  for (__m512* lanes : {low, high}) {
+    if (i >= d) break;
+    const __mmask16 mask = mask_of(d - i);
+    const __m512 v = _mm512_maskz_loadu_ps(mask, x + i);
+    for (size_t k = 0; k < kSums; ++k) {
+      lanes[k] = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, sums[k] + i), v, lanes[k]);
+    }
+    i += kWidth;
+  }
+  for (size_t k = 0; k < kSums; ++k) dots[k] = fold(low[k], high[k]);
+}
+
 }  // namespace
 
 void arm_scores(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
@@ -78,6 +107,12 @@ void arm_scores(const float* const* arms, size_t stride, size_t count, const flo
   size_t k = 0;
   for (; k + 2 <= count; k += 2) score<2>(arms + k, stride, x, d, means + k, variances + k);
   if (k < count) score<1>(arms + k, stride, x, d, means + k, variances + k);
+}
+
+void context_dots(const float* const* sums, size_t count, const float* x, size_t d, float* dots) {
+  size_t k = 0;
+  for (; k + 2 <= count; k += 2) dots_of<2>(sums + k, x, d, dots + k);
+  if (k < count) dots_of<1>(sums + k, x, d, dots + k);
 }
 
 // By 8: two divisions of this width take less time than one of 16.

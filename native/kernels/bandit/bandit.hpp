@@ -9,6 +9,7 @@
 //   - arm_scores, per arm: t_i = x_i * inverse_a_i; lane i mod 32 of the mean becomes fma(b_i, t_i, lane) and lane i
 //     mod 32 of the variance fma(x_i, t_i, lane) (32 float32 lanes, zero at first); then lane j += lane j + 16 for
 //     j < 16, and so on with 8, 4, 2, 1;
+//   - context_dots, per sum: lane i mod 32 becomes fma(sum_i, x_i, lane), and the lanes are added as above;
 //   - arm_invert, per element: inverse_a <- 1 / a;
 //   - arm_update, per element: a <- fma(gamma, a, fma(x, x, floor)) and b <- fma(gamma, b, fma(reward, x, kSmallestB)).
 #pragma once
@@ -29,6 +30,7 @@ inline constexpr float kSmallestB = 1e-36f;
   namespace isa {                                                                                                \
   void arm_scores(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means, \
                   float* variances);                                                                             \
+  void context_dots(const float* const* sums, size_t count, const float* x, size_t d, float* dots);              \
   void arm_invert(float* arm, size_t stride, size_t d);                                                          \
   void arm_update(float* arm, size_t stride, const float* x, size_t d, float gamma, float floor, float reward);  \
   }

@@ -60,6 +60,22 @@ void score(const float* b, const float* inverse_a, const float* x, size_t d, flo
   *variance = fold(variances);
 }
 
+float dot(const float* sum, const float* x, size_t d) {
+  float32x4_t lanes[kRegisters];
+  for (size_t r = 0; r < kRegisters; ++r) lanes[r] = vdupq_n_f32(0.0f);
+  size_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      const size_t at = i + r * kWidth;
+      lanes[r] = vfmaq_f32(lanes[r], vld1q_f32(sum + at), vld1q_f32(x + at));
+    }
+  }
+  for (size_t r = 0; r < kRegisters && i < d; ++r, i += kWidth) {
+    lanes[r] = vfmaq_f32(lanes[r], load(sum + i, d - i), load(x + i, d - i));
+  }
+  return fold(lanes);
+}
+
 }  // namespace
 
 void arm_scores(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
@@ -67,6 +83,10 @@ void arm_scores(const float* const* arms, size_t stride, size_t count, const flo
   for (size_t k = 0; k < count; ++k) {
     score(arms[k] + stride, arms[k] + 2 * stride, x, d, &means[k], &variances[k]);
   }
+}
+
+void context_dots(const float* const* sums, size_t count, const float* x, size_t d, float* dots) {
+  for (size_t k = 0; k < count; ++k) dots[k] = dot(sums[k], x, d);
 }
 
 void arm_invert(float* arm, size_t stride, size_t d) {

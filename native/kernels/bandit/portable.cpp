@@ -60,6 +60,16 @@ void score(const float* b, const float* inverse_a, const float* x, size_t d, flo
   *variance = fold(variances);
 }
 
+float dot(const float* sum, const float* x, size_t d) {
+  float lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) {
+    for (size_t j = 0; j < kLanes; ++j) lanes[j] = fused(sum[i + j], x[i + j], lanes[j]);
+  }
+  for (size_t j = 0; i < d; ++i, ++j) lanes[j] = fused(sum[i], x[i], lanes[j]);
+  return fold(lanes);
+}
+
 }  // namespace
 
 void arm_scores(const float* const* arms, size_t stride, size_t count, const float* x, size_t d, float* means,
@@ -67,6 +77,10 @@ void arm_scores(const float* const* arms, size_t stride, size_t count, const flo
   for (size_t k = 0; k < count; ++k) {
     score(arms[k] + stride, arms[k] + 2 * stride, x, d, &means[k], &variances[k]);
   }
+}
+
+void context_dots(const float* const* sums, size_t count, const float* x, size_t d, float* dots) {
+  for (size_t k = 0; k < count; ++k) dots[k] = dot(sums[k], x, d);
 }
 
 void arm_invert(float* arm, size_t stride, size_t d) {
