@@ -305,6 +305,36 @@ OBJECT_REQUESTS: tuple[str, ...] = (
     "Could you share {o}?",
 )
 
+# {o}: "stock price with symbol AAPL". What somebody is at; the request itself is unsaid.
+SITUATIONS: tuple[str, ...] = (
+    "I'm working on {o}",
+    "I'm planning {o}",
+    "I'm looking into {o}",
+    "I am dealing with {o}",
+    "I'm putting together {o}",
+    "I'm comparing {o}",
+    "I am thinking about {o}",
+    "I'm busy with {o}",
+    "I am responsible for {o}",
+    "I'm studying {o}",
+    "I'm trying out {o}",
+    "We are handling {o}",
+    "My next job is {o}",
+    "This is about {o}",
+    "I have to take care of {o}",
+    "I'm stuck with {o}",
+)
+
+BESIDES: tuple[str, ...] = (
+    " and {o}",
+    ", as well as {o}",
+    ", together with {o}",
+    ", with {o} in mind",
+    ". There is also {o}",
+    ", keeping {o} in view",
+    " while {o} matters too",
+)
+
 CONTEXTS: tuple[str, ...] = (
     "I'm planning a trip to {city}.",
     "I'm planning a trip to {city} with my family.",

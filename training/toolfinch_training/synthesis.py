@@ -115,7 +115,9 @@ class QueryWriter:
         roll = self._random.random()
         if roll < 0.12:
             return self._keywords(tool, phrase)
-        if roll < 0.32 or not phrase.verb:
+        if roll < 0.27:
+            return self._noise(self._situation([tool], [phrase]))
+        if roll < 0.45 or not phrase.verb:
             text = self._object_request(tool, phrase)
         else:
             text = self._asked(self._said(tool, phrase))
@@ -125,14 +127,15 @@ class QueryWriter:
 
     def joined(self, tools: Sequence[Tool]) -> str | None:
         """A request that takes all of the tools."""
-        phrases = [phrase_of(tool) for tool in tools]
+        phrases = [phrase for tool in tools if (phrase := phrase_of(tool)) is not None]
+        if len(phrases) < len(tools):
+            return None
+        if self._random.random() < 0.3:
+            return self._noise(self._situation(tools, phrases))
         said = [
             self._said(tool, phrase) if phrase.verb else f"tell me about {phrase.rest}"
             for tool, phrase in zip(tools, phrases, strict=True)
-            if phrase is not None
         ]
-        if len(said) < len(tools):
-            return None
         if len(said) == 2 and self._random.random() < 0.4:
             both = f"{said[0]} and {said[1]}"
             text = self._asked(both)
@@ -162,6 +165,26 @@ class QueryWriter:
         return self._random.choice(tables.OBJECT_REQUESTS).format(o=rest) + (
             f" It is{value}." if (value := self._argument(tool)) else ""
         )
+
+    def _situation(self, tools: Sequence[Tool], phrases: Sequence[Phrase]) -> str:
+        """What somebody is at, and with what values; what is to be done is left unsaid."""
+        topics = [
+            f"{self._topic(tool, phrase)}{self._argument(tool)}{self._argument(tool)}"
+            for tool, phrase in zip(tools, phrases, strict=True)
+        ]
+        text = self._random.choice(tables.SITUATIONS).format(o=topics[0])
+        for more in topics[1:]:
+            text += self._random.choice(tables.BESIDES).format(o=more)
+        return f"{text}."
+
+    def _topic(self, tool: Tool, phrase: Phrase) -> str:
+        rest = self._reworded(tool, phrase.rest)
+        words = [
+            bare
+            for word in rest.split()
+            if (bare := word.strip(".,:;'\"`")) and bare.lower() not in tables.STOP_WORDS
+        ]
+        return " ".join(words[: self._random.randint(2, 4)]) or rest
 
     def _keywords(self, tool: Tool, phrase: Phrase) -> str:
         words = [
@@ -193,9 +216,7 @@ class QueryWriter:
         text = " ".join(kept) or rest
         # A long description is cut where a clause ends, as people say less than descriptions do.
         if self._random.random() < 0.4:
-            clause = re.split(
-                r",| including | with optional | such as | and | - ", text, maxsplit=1
-            )[0]
+            clause = _CLAUSE_END.split(text, maxsplit=1)[0]
             if len(clause.split()) >= LEAST_WORDS:
                 text = clause
         return text

@@ -53,8 +53,8 @@ class RetrieverSettings:
     frozen_layers: int = 0
     layers: int | None = None
     shares: tuple[tuple[str, float], ...] = (
-        ("synthetic", 0.70),
-        ("metatool", 0.22),
+        ("synthetic", 0.62),
+        ("metatool", 0.30),
         ("sealtools", 0.08),
     )
 
