@@ -43,7 +43,7 @@ export interface Retrieved {
 
 /**
  * BM25 enters as `w · √(bm25 / ln(1 + N))` beside a cosine: idf, and with it BM25, grows with ln N; the root keeps long
- * queries, whose BM25 grows with every word, on the cosine's scale. Chosen on train splits (docs/retrieval.md).
+ * queries, whose BM25 grows with every word, on the cosine's scale. Chosen on held-out queries (docs/retrieval.md).
  */
 const lexicalWeight = 0.075;
 /** A tool that the query calls by name goes before all that merely resemble it. */
