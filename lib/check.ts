@@ -1,4 +1,4 @@
-import { kindOf } from './describe-value.js';
+import { excerpt, kindOf } from './describe-value.js';
 import { FinchError } from './errors.js';
 
 /** Refuses a value that is not what it should be; `name` is how the message calls it, such as `options.k`. */
@@ -60,6 +60,22 @@ export function fields(rules: Readonly<Record<string, Rule>>): Rule {
     anObject(value, name);
     for (const [key, inner] of all)
       inner((value as Record<string, unknown>)[key], `${name}.${key}`);
+  };
+}
+
+/** {@link fields}, and no others: a misspelt one is named, instead of having no effect. */
+export function onlyFields(rules: Readonly<Record<string, Rule>>): Rule {
+  const inner = fields(rules);
+  const known = Object.keys(rules);
+  return (value, name) => {
+    inner(value, name);
+    for (const key of Object.keys(value as object)) {
+      if (Object.hasOwn(rules, key)) continue;
+      throw new FinchError(
+        'FINCH_INVALID_ARGUMENT',
+        `${name} has a field ${excerpt(key)}, which is none of its own; expected only ${known.join(', ')}`,
+      );
+    }
   };
 }
 

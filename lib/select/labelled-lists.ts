@@ -31,7 +31,7 @@ export interface LabelledListOptions {
   /** The Selector's, if it has one: the scores are then its. */
   reranker?: Reranker | undefined;
   /** As the Selector's `rerank`. */
-  rerank?: RerankSettings | undefined;
+  rerank?: RerankSettings | false | undefined;
   onProgress?: ((progress: { readonly done: number; readonly total: number }) => void) | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -57,8 +57,9 @@ export async function labelledLists(
   someTexts(queries, 'queries');
   someOptions(options, 'options');
   const { method = 'hybrid', shortlist = 50, rerank, onProgress, signal } = options;
-  const reranker = checkedReranker(options.reranker);
   checkRerank(rerank);
+  const given = checkedReranker(options.reranker);
+  const reranker = rerank === false ? undefined : given;
   const n = retrievalDepth(shortlist, reranker, rerank);
   const golds = queries.map(({ gold }, i) => goldOf(gold, i, index));
   const lists: LabelledList[] = [];

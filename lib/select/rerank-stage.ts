@@ -1,5 +1,5 @@
 import { throwIfAborted } from '../abort.js';
-import { aWholeNumber, fields, optional } from '../check.js';
+import { aWholeNumber, onlyFields, optional } from '../check.js';
 import { shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { aBudget, checkReranker, type Reranker, rerankChecked } from '../rerank/reranker.js';
@@ -19,7 +19,7 @@ const step = 2 ** -20;
 /** A tool that the query calls by name goes before all that merely fit it, this far before the best of them. */
 const namedBonus = 0.3;
 
-const someSettings = fields({
+const someSettings = onlyFields({
   candidates: optional(aWholeNumber(1, 65_536)),
   budgetMs: optional(aBudget),
 });
@@ -27,6 +27,20 @@ const someSettings = fields({
 /** @throws FinchError FINCH_INVALID_ARGUMENT */
 export function checkRerank(rerank: RerankSettings | false | undefined): void {
   if (rerank !== false) optional(someSettings)(rerank, 'rerank');
+}
+
+/** What a call asks of the reranker: its own fields, and the Selector's where it has none; `false` leaves the reranker out. */
+export function mergeRerank(
+  own: RerankSettings | false | undefined,
+  call: RerankSettings | false | undefined,
+): RerankSettings | false | undefined {
+  if (call === undefined) return own;
+  if (call === false || own === undefined || own === false) return call;
+  const { candidates = own.candidates, budgetMs = own.budgetMs } = call;
+  return {
+    ...(candidates === undefined ? {} : { candidates }),
+    ...(budgetMs === undefined ? {} : { budgetMs }),
+  };
 }
 
 /** The reranker of a Selector, if it has one. @throws FinchError FINCH_INVALID_ARGUMENT */

@@ -25,6 +25,7 @@ import { type FusionWeights, rankRule, unhealthyBelow } from './rank-rule.js';
 import {
   checkedReranker,
   checkRerank,
+  mergeRerank,
   type RerankedRequest,
   type RerankSettings,
   rerankCandidates,
@@ -40,7 +41,10 @@ export interface SelectSettings extends Budget {
   method?: RetrieveMethod;
   /** Candidates that are retrieved, fused and cut; default 10, for a calibrated cut what it was calibrated on. */
   shortlist?: number;
-  /** What the Selector's reranker is asked for; `false` leaves it out. */
+  /**
+   * What the Selector's reranker is asked for; `false` leaves it out. A call's fields replace the Selector's one by one: `{ budgetMs }`
+   * keeps its `candidates`. Any object, an empty one too, asks a reranker that the Selector leaves out. Unknown fields are refused.
+   */
   rerank?: RerankSettings | false;
   /** Default `{ rule: 'dynamic' }`: MagicSelector's dynamic top-k. */
   cut?: CutRule;
@@ -170,7 +174,14 @@ export class Selector {
   }
 
   async #select(query: QueryText, options: SelectOptions): Promise<Decision> {
-    const settings = { ...this.#settings, ...defined(options) };
+    // Before merging, which would drop what it does not know.
+    checkRerank(options.rerank);
+    const rerank = mergeRerank(this.#settings.rerank, options.rerank);
+    const settings = {
+      ...this.#settings,
+      ...defined(options),
+      ...(rerank === undefined ? {} : { rerank }),
+    };
     checkSettings(settings);
     this.#checkPipeline(settings);
     if (query.text.trim() === '') {

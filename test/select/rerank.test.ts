@@ -207,6 +207,41 @@ describe('Selector with a reranker', () => {
     expect(reranker.calls).toHaveLength(1);
   });
 
+  it('takes a setting of one call in place of its own, field by field', async () => {
+    const reranker = new Scripted((place) => place);
+    const rerank = { candidates: 6, budgetMs: 5000 };
+    const selector = new Selector({ index, weights, reranker, rerank });
+    const asked = async (rerank: object | undefined) => {
+      reranker.calls.length = 0;
+      await selector.select(query, { rerank } as object);
+      return [reranker.calls[0]?.documents.length, reranker.calls[0]?.options.budgetMs];
+    };
+    expect(await asked({ budgetMs: 7000 })).toEqual([6, 7000]);
+    expect(await asked({ candidates: 9 })).toEqual([9, 5000]);
+    expect(await asked({ candidates: undefined, budgetMs: 7000 })).toEqual([6, 7000]);
+    expect(await asked({})).toEqual([6, 5000]);
+    expect(await asked(undefined)).toEqual([6, 5000]);
+    const off = new Selector({ index, weights, reranker, rerank: false });
+    expect(await off.select(query)).not.toHaveProperty('rerank');
+    expect((await off.select(query, { rerank: { candidates: 4 } })).rerank?.sent).toBe(4);
+    expect((await off.select(query, { rerank: {} })).rerank?.sent).toBe(40);
+  });
+
+  it('names a setting that it does not know, in a call too', async () => {
+    const reranker = new Scripted((place) => place);
+    const selector = new Selector({ index, weights, reranker, rerank: { candidates: 6 } });
+    for (const wrong of [{ budgetMS: 5 }, { candidate: 5 }, { candidates: 5, topN: undefined }]) {
+      const unknown = Object.keys(wrong).at(-1) as string;
+      const message = expect.stringContaining(`'${unknown}'`) as string;
+      const refusal = expect.objectContaining({ code: 'FINCH_INVALID_ARGUMENT', message });
+      await expect(selector.select(query, { rerank: wrong as object })).rejects.toEqual(refusal);
+      expect(() => new Selector({ index, reranker, rerank: wrong as object })).toThrow(refusal);
+      const rerank = wrong as object;
+      await expect(labelledLists(index, [], { reranker, rerank })).rejects.toEqual(refusal);
+    }
+    expect(reranker.calls).toHaveLength(0);
+  });
+
   it('a tool called by its name comes first, whatever the reranker says', async () => {
     const reranker = new Scripted((_, document) => (/number 7\b/.test(document) ? -5 : 3));
     const decision = await new Selector({ index, weights, reranker }).select(
@@ -388,6 +423,14 @@ describe('calibrations of reranked lists', () => {
       abstain: { ...abstain, threshold: 2 },
     });
     expect(await partial.select(query)).not.toHaveProperty('abstention');
+  });
+
+  it('leave the reranker out as a Selector does', async () => {
+    const index = await ToolIndex.build(tools, { encoder: new WordEncoder(32) });
+    const reranker = new Scripted((place) => place);
+    const { pipeline } = await labelledLists(index, labels, { reranker, rerank: false });
+    expect(pipeline).not.toHaveProperty('reranker');
+    expect(reranker.calls).toHaveLength(0);
   });
 
   it('need a reranker that scores all', async () => {
