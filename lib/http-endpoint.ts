@@ -270,18 +270,26 @@ export class HttpEndpoint {
       timedOut = true;
       controller.abort();
     }, time);
+    // A fetch of the caller's may not heed its signal: it is then left to settle unheard.
+    const stopped = new Promise<never>((_, reject) => {
+      const leave = () => reject(controller.signal.reason);
+      controller.signal.addEventListener('abort', leave, { once: true });
+    });
+    const unlessStopped = <T>(work: Promise<T>) => Promise.race([work, stopped]);
     let response: Response | undefined;
     try {
-      response = await this.#fetch(this.#url, {
-        method: 'POST',
-        headers: this.#headers,
-        // A redirect would carry the headers, keys among them, to a host that nobody named.
-        redirect: 'manual',
-        signal: controller.signal,
-        body,
-      });
-      if (!response.ok) return await this.#refusal(response);
-      const { text, whole } = await readBody(response, maxResponseBytes);
+      response = await unlessStopped(
+        this.#fetch(this.#url, {
+          method: 'POST',
+          headers: this.#headers,
+          // A redirect would carry the headers, keys among them, to a host that nobody named.
+          redirect: 'manual',
+          signal: controller.signal,
+          body,
+        }),
+      );
+      if (!response.ok) return await unlessStopped(this.#refusal(response));
+      const { text, whole } = await unlessStopped(readBody(response, maxResponseBytes));
       if (!whole) {
         const error = this.#error(
           `the reply is longer than maxResponseBytes (${maxResponseBytes})`,

@@ -67,6 +67,7 @@ export interface HttpRerankerOptions {
 export class HttpReranker implements Reranker {
   readonly model: string;
   readonly scoreKind: RerankScoreKind;
+  readonly keepsBudget = true;
   readonly relevanceFloor: number | undefined;
   readonly #name: string;
   readonly #endpoint: HttpEndpoint;

@@ -89,6 +89,7 @@ const longestBudget = 0xffffffff;
 export class OnnxReranker implements Reranker {
   readonly model: string;
   readonly scoreKind = 'logit';
+  readonly keepsBudget = true;
   readonly relevanceFloor: number | undefined;
   /** Longest pair in tokens. */
   readonly maxTokens: number;

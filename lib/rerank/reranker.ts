@@ -1,5 +1,6 @@
-import { withAbort } from '../abort.js';
+import { onAbort, throwIfAborted, withAbort } from '../abort.js';
 import { aFunction, aList, aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
+import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
 /** What a score is. A logit is any real number and no probability: a threshold for the one is wrong for the other. */
@@ -45,6 +46,11 @@ export interface Reranker {
   /** The probability below which this model's best match is usually none; left out where nobody has measured it. */
   readonly relevanceFloor?: number | undefined;
   /**
+   * `true`: once `budgetMs` is over, `rerank` comes back by itself with what is scored, however late. Without it, a `Selector` waits
+   * for no more than the budget and 10 ms, then fires the call's signal and goes on with the retrieval's order.
+   */
+  readonly keepsBudget?: boolean | undefined;
+  /**
    * Ranks `documents`, each of which is scored by itself: its score depends on no other.
    *
    * @throws FinchError FINCH_ABORTED, FINCH_CLOSED, FINCH_INVALID_ARGUMENT, and what the reranker documents.
@@ -87,7 +93,13 @@ const aReranker = fields({
     (value) => value === 'logit' || value === 'probability',
     "'logit' or 'probability'",
   ),
+  keepsBudget: optional(rule((value) => typeof value === 'boolean', 'true or false')),
 });
+
+/** So much more than its budget a reranker may take to come back with what it has. */
+const graceMs = 10;
+/** setTimeout's own limit, less the grace: longer times would fire at once. */
+const longestTimer = 2 ** 31 - 1 - graceMs;
 
 /** Refuses what is no reranker, saying what is missing. */
 export function checkReranker(
@@ -119,10 +131,10 @@ export function checkRerankArguments(
 
 /**
  * What `reranker` gives for the documents, checked: a wrong reranker is named as such, before its order reaches anything
- * else.
+ * else. One that does not keep its budget itself is left when the budget is over, see {@link Reranker.keepsBudget}.
  *
  * @throws FinchError FINCH_CORRUPT when it does not return each document once, best first, with a usable probability;
- * FINCH_ABORTED; what it throws
+ * FINCH_ABORTED by its signal, or when the budget was over; what it throws
  */
 export async function rerankChecked(
   reranker: Reranker,
@@ -130,30 +142,83 @@ export async function rerankChecked(
   documents: readonly string[],
   options: RerankOptions,
 ): Promise<Reranked> {
-  const reranked: unknown = await withAbort(
-    Promise.resolve(reranker.rerank(query, documents, options)),
-    options.signal,
-  );
-  const list = (reranked as Partial<Reranked> | null | undefined)?.documents;
+  const { signal, budgetMs } = options;
+  throwIfAborted(signal);
+  const isLimited =
+    reranker.keepsBudget !== true && budgetMs !== undefined && budgetMs < longestTimer;
+  const reply: unknown = isLimited
+    ? await rerankInTime(reranker, query, documents, { signal, budgetMs })
+    : await withAbort(Promise.resolve(reranker.rerank(query, documents, options)), signal);
+  return checkedReply(reply, documents.length, reranker.model);
+}
+
+/** What a reranker gives within its budget. Whatever it gives or throws later is heard by nobody. */
+async function rerankInTime(
+  reranker: Reranker,
+  query: string,
+  documents: readonly string[],
+  { signal, budgetMs }: { signal: AbortSignal | undefined; budgetMs: number },
+): Promise<unknown> {
+  // The reranker is told to stop by its signal when it is no longer waited for.
+  const stop = new AbortController();
+  const forget = signal && onAbort(signal, () => stop.abort(signal.reason));
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const work = Promise.resolve(
+      reranker.rerank(query, documents, { signal: stop.signal, budgetMs }),
+    );
+    const over = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const error = new FinchError(
+          'FINCH_ABORTED',
+          `the reranker ${reranker.model} had not answered when its budgetMs (${budgetMs}) was over; make it return what it has scored by then, or give it more time`,
+        );
+        reject(error);
+        stop.abort(error);
+      }, budgetMs + graceMs);
+    });
+    return await withAbort(Promise.race([work, over]), signal);
+  } finally {
+    clearTimeout(timer);
+    forget?.();
+  }
+}
+
+/** A reply in which each of `count` documents is there once, in order, copied: its maker cannot change it afterwards. */
+function checkedReply(reply: unknown, count: number, model: string): Reranked {
+  const fault = (what: string) =>
+    new FinchError(
+      'FINCH_CORRUPT',
+      `the reranker ${model} replied wrongly: ${what}; expected { documents } with each of ${count} once by its index: first those with a finite score and a probability in [0, 1], best score first, then those with neither`,
+    );
+  const list = (reply as Partial<Reranked> | null | undefined)?.documents as unknown;
+  if (!Array.isArray(list)) throw fault(`documents is ${kindOf(list)}`);
+  if (list.length !== count) throw fault(`documents has ${list.length} of them`);
   const seen = new Set<number>();
+  const documents: RerankedDocument[] = [];
   let scored = 0;
   let last = Number.POSITIVE_INFINITY;
-  for (const each of Array.isArray(list) ? (list as unknown[]) : []) {
+  for (const [place, each] of list.entries()) {
     const { index, score, probability } = (each ?? {}) as Partial<RerankedDocument>;
-    if (typeof index !== 'number' || !(index in documents)) break;
-    if (score !== undefined) {
-      const isProbability = typeof probability === 'number' && probability >= 0 && probability <= 1;
-      if (!isProbability || typeof score !== 'number' || !(score <= last)) break;
-      scored++;
+    const at = `documents[${place}]`;
+    if (!Number.isInteger(index) || Number(index) < 0 || Number(index) >= count) {
+      throw fault(`${at}.index is ${kindOf(index)}`);
     }
-    last = score ?? Number.NEGATIVE_INFINITY;
-    seen.add(index);
+    if (seen.has(index as number)) throw fault(`${at}.index is ${index} for the second time`);
+    seen.add(index as number);
+    if (score === undefined) {
+      last = Number.NEGATIVE_INFINITY;
+      documents.push({ index: index as number });
+      continue;
+    }
+    if (!Number.isFinite(score)) throw fault(`${at}.score is ${kindOf(score)}`);
+    if (!(typeof probability === 'number' && probability >= 0 && probability <= 1)) {
+      throw fault(`${at}.probability is ${kindOf(probability)}`);
+    }
+    if (score > last) throw fault(`${at}.score is ${score}, and the one before it is worse`);
+    last = score;
+    scored++;
+    documents.push({ index: index as number, score, probability });
   }
-  if (Array.isArray(list) && list.length === documents.length && seen.size === list.length) {
-    return { documents: list as RerankedDocument[], scored };
-  }
-  throw new FinchError(
-    'FINCH_CORRUPT',
-    `the reranker ${reranker.model} did not return its ${documents.length} documents; expected { documents }, each index once: first those with a score and a probability in [0, 1], best score first, then those with neither`,
-  );
+  return { documents, scored };
 }

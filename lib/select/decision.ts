@@ -48,7 +48,8 @@ export interface RerankRecord {
   readonly model: string;
   /** What `score` is below. */
   readonly scoreKind: RerankScoreKind;
-  /** `done`: all were scored. `partial`: the budget was over before. `failed`: the retrieval's order stands. */
+  /** `done`: all were scored. `partial`: the budget was over before. `failed`: it failed, or did not
+   * come back when the budget was over; the retrieval's order stands. */
   readonly outcome: 'done' | 'partial' | 'failed';
   /** How many tools it was given. */
   readonly sent: number;

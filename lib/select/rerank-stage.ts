@@ -9,7 +9,10 @@ import type { RerankRecord } from './decision.js';
 export interface RerankSettings {
   /** How many retrieved tools go to the reranker, at most; default 50. Of them the best `shortlist` are fused and cut. */
   candidates?: number;
-  /** Milliseconds for the reranker; default its own. What it leaves unscored stays behind what it scored. */
+  /**
+   * Milliseconds for the reranker; default its own, which a reranker of your own must keep itself. What it leaves unscored stays behind
+   * what it scored. One that does not come back in time is left, see {@link Reranker.keepsBudget}.
+   */
   budgetMs?: number;
 }
 

@@ -243,6 +243,23 @@ describe('an HTTP reranker', () => {
     expect(urls).toEqual(['https://rerank.example/v2/rerank']);
   });
 
+  it('keeps its times with a fetch that heeds no signal', async () => {
+    const deaf = {
+      baseUrl: 'https://rerank.example',
+      model: 'm',
+      fetch: () => new Promise<never>(() => {}),
+    };
+    const reranker = new HttpReranker(deaf);
+    expect(await reranker.rerank('q', ['a'], { budgetMs: 20 })).toEqual({
+      documents: [{ index: 0 }],
+      scored: 0,
+    });
+    const signal = AbortSignal.timeout(20);
+    await expectCode(reranker.rerank('q', ['a'], { signal }), 'FINCH_ABORTED');
+    const brief = new HttpReranker({ ...deaf, timeoutMs: 20, retries: 0 });
+    await expectCode(brief.rerank('q', ['a']), 'FINCH_IO');
+  });
+
   it('is closed once, and refuses calls then', async () => {
     const reranker = new HttpReranker({ baseUrl: 'https://rerank.example', model: 'm' });
     await reranker.close();

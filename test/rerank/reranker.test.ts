@@ -67,10 +67,44 @@ describe('a reranker of somebody else', () => {
     ['a probability above 1', { documents: [good, { index: 1, score: 1, probability: 2 }] }],
     ['NaN', { documents: [good, { index: 1, score: Number.NaN, probability: 0 }] }],
     ['null', { documents: [good, null] }],
+    ['Infinity', { documents: [{ index: 0, score: Infinity, probability: 1 }, { index: 1 }] }],
+    ['a better one later', { documents: [good, { index: 1, score: 4, probability: 0.95 }] }],
   ])('is named when it gives %s', async (_, reranked) => {
     await expect(rerankChecked(giving(reranked), 'q', ['a', 'b'], {})).rejects.toMatchObject({
       code: 'FINCH_CORRUPT',
       message: expect.stringContaining('m@1') as string,
     });
+  });
+
+  it.each([
+    [[good], /has 1 of them; .* each of 2/],
+    [[good, { index: 1, score: Number.NaN, probability: 0 }], /documents\[1\]\.score is .*NaN/],
+    [[good, { index: 1, score: 1 }], /documents\[1\]\.probability is missing/],
+    [[good, good], /documents\[1\]\.index is 0 for the second time/],
+  ])('is told its fault: %j', async (documents, message) => {
+    await expect(rerankChecked(giving({ documents }), 'q', ['a', 'b'], {})).rejects.toThrow(
+      message,
+    );
+  });
+
+  it('cannot change its reply afterwards', async () => {
+    const mine = { ...good };
+    const reranked = await rerankChecked(giving({ documents: [mine] }), 'q', ['a'], {});
+    mine.score = Number.NaN;
+    expect(reranked.documents).toEqual([good]);
+  });
+
+  it('is not asked when the signal has fired before', async () => {
+    let asked = false;
+    const reranker = { ...giving({ documents: [good] }) };
+    reranker.rerank = async () => {
+      asked = true;
+      return { documents: [good], scored: 1 };
+    };
+    const options = { signal: AbortSignal.abort() };
+    await expect(rerankChecked(reranker, 'q', ['a'], options)).rejects.toMatchObject({
+      code: 'FINCH_ABORTED',
+    });
+    expect(asked).toBe(false);
   });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   calibrateAbstention,
@@ -33,7 +34,7 @@ class Scripted implements Reranker {
   relevanceFloor: number | undefined;
   readonly calls: Array<{ query: string; documents: readonly string[]; options: RerankOptions }> =
     [];
-  before: () => void | Promise<void> = () => undefined;
+  before: () => unknown = () => undefined;
 
   constructor(readonly logit: (place: number, document: string) => number | undefined) {}
 
@@ -296,6 +297,68 @@ describe('Selector with a reranker', () => {
     await expect(selecting).rejects.toMatchObject({ code: 'FINCH_ABORTED' });
   });
 
+  it.each([
+    ['never comes back', () => new Promise<never>(() => {})],
+    ['throws later', () => sleep(60).then(() => Promise.reject(new Error('late')))],
+    ['gives its scores later', () => sleep(60)],
+  ])('goes on at the end of the budget without one that %s', async (_, before) => {
+    const unheard: unknown[] = [];
+    const hear = (reason: unknown) => unheard.push(reason);
+    process.on('unhandledRejection', hear);
+    try {
+      const reranker = new Scripted((place) => place);
+      reranker.before = before;
+      const selector = new Selector({ index, weights, reranker, rerank: { budgetMs: 5 } });
+      const decision = await selector.select(query);
+      const order = await retrieved(10);
+      expect(ids(decision)).toEqual(order);
+      expect(decision.rerank).toMatchObject({
+        outcome: 'failed',
+        scored: 0,
+        sent: 40,
+        error: { code: 'FINCH_ABORTED', message: expect.stringContaining('budgetMs (5)') },
+      });
+      expect(decision.counts.reranked).toBe(0);
+      expect(reranker.calls[0]?.options.signal?.aborted).toBe(true);
+      await sleep(120);
+      expect(unheard).toEqual([]);
+      expect(decision.rerank?.scored).toBe(0);
+      expect(ids(decision)).toEqual(order);
+    } finally {
+      process.off('unhandledRejection', hear);
+    }
+  });
+
+  it('waits for one that keeps its budget itself', async () => {
+    const reranker = Object.assign(new Scripted((place) => place), { keepsBudget: true });
+    reranker.before = () => sleep(60);
+    const selector = new Selector({ index, weights, reranker, rerank: { budgetMs: 1 } });
+    expect((await selector.select(query)).rerank).toMatchObject({ outcome: 'done', scored: 40 });
+  });
+
+  it('a signal ends it within its budget, and the reranker hears it', async () => {
+    const reranker = new Scripted(() => 1);
+    reranker.before = () => new Promise(() => {});
+    const abort = new AbortController();
+    const selector = new Selector({ index, reranker, rerank: { budgetMs: 600_000 } });
+    const selecting = selector.select(query, { signal: abort.signal });
+    setTimeout(() => abort.abort(new Error('enough')), 20);
+    await expect(selecting).rejects.toMatchObject({
+      code: 'FINCH_ABORTED',
+      cause: { message: 'enough' },
+    });
+    expect(reranker.calls[0]?.options.signal?.reason).toMatchObject({ message: 'enough' });
+  });
+
+  it('has no budget that a timer could not count', async () => {
+    const reranker = new Scripted((place) => place);
+    reranker.before = () => sleep(30);
+    for (const budgetMs of [2 ** 31, Number.POSITIVE_INFINITY]) {
+      const selector = new Selector({ index, weights, reranker, rerank: { budgetMs } });
+      expect((await selector.select(query)).rerank?.outcome).toBe('done');
+    }
+  });
+
   it('goes on without one whose order is wrong', async () => {
     const places = Array.from({ length: 40 }, (_, index) => index);
     const one = (index: number, score?: number) =>
@@ -431,6 +494,15 @@ describe('calibrations of reranked lists', () => {
     const { pipeline } = await labelledLists(index, labels, { reranker, rerank: false });
     expect(pipeline).not.toHaveProperty('reranker');
     expect(reranker.calls).toHaveLength(0);
+  });
+
+  it('refuse a reranker that never comes back', async () => {
+    const index = await ToolIndex.build(tools, { encoder: new WordEncoder(32) });
+    const reranker = new Scripted((place) => place);
+    reranker.before = () => new Promise(() => {});
+    await expect(
+      labelledLists(index, labels, { reranker, rerank: { budgetMs: 5 } }),
+    ).rejects.toThrow(/budgetMs \(5\)/);
   });
 
   it('need a reranker that scores all', async () => {
