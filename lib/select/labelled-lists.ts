@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { indexText } from '../catalog/index-text.js';
 import { aFunction, aList, aSignal, aString, fields, optional, refuse } from '../check.js';
 import { encodeChecked } from '../encode/encoder.js';
@@ -19,8 +20,8 @@ import {
 /** A query and the tools that are right for it. */
 export interface LabelledText {
   readonly text: string;
-  /** Ids; empty when no tool answers the query. */
-  readonly gold: Iterable<string>;
+  /** Ids, in an array or a Set; empty when no tool answers the query. */
+  readonly gold: readonly string[] | ReadonlySet<string>;
 }
 
 export interface LabelledListOptions {
@@ -150,12 +151,15 @@ export function labelsFromOutcomes(outcomes: readonly DecisionOutcome[]): Labell
 }
 
 function goldOf(gold: unknown, i: number, index: ToolIndex): ReadonlySet<string> {
-  const isIterable =
-    typeof gold === 'object' &&
-    gold !== null &&
-    typeof (gold as { [Symbol.iterator]?: unknown })[Symbol.iterator] === 'function';
-  if (!isIterable) refuse(gold, `queries[${i}].gold`, 'an iterable of tool ids, such as a Set');
-  const ids = [...(gold as Iterable<unknown>)];
+  // No other iterables: an iterator such as `map.keys()` is empty the second time, and a query without gold is a query too.
+  if (!Array.isArray(gold) && !types.isSet(gold)) {
+    refuse(
+      gold,
+      `queries[${i}].gold`,
+      'an array or a Set of tool ids; spread an iterator: [...ids]',
+    );
+  }
+  const ids: unknown[] = [...gold];
   aList(aString)(ids, `queries[${i}].gold`);
   for (const id of ids as string[]) {
     if (index.get(id) === undefined) {

@@ -203,6 +203,36 @@ describe('labels', () => {
   });
 
   it('must name tools of the index', async () => {
+    const [first] = index.tools().map(({ id }) => id);
+    const text = 'x';
+    for (const gold of [[first], new Set([first])] as never[]) {
+      const queries = [{ text, gold }];
+      for (const _ of ['once', 'twice']) {
+        const { lists } = await labelledLists(index, queries);
+        expect(lists.map((list) => list.gold)).toEqual([1]);
+      }
+    }
+    const once = (function* () {
+      yield first;
+    })();
+    const wrong = [
+      once,
+      [first].values(),
+      new Map([[first, 1]]).keys(),
+      new Map([[first, 1]]),
+      first,
+    ];
+    for (const gold of wrong) {
+      await expect(labelledLists(index, [{ text, gold }] as never)).rejects.toMatchObject({
+        code: 'FINCH_INVALID_ARGUMENT',
+        message: expect.stringContaining('queries[0].gold') as string,
+      });
+    }
+    expect(once.next().value).toBe(first);
+    const all = [{ text, gold: [first] }].values();
+    await expect(labelledLists(index, all as never)).rejects.toMatchObject({
+      code: 'FINCH_INVALID_ARGUMENT',
+    });
     const unknown = labelledLists(index, [{ text: 'x', gold: ['no_such'] }]);
     await expect(unknown).rejects.toMatchObject({ code: 'FINCH_UNKNOWN_ID' });
     const nothing = await labelledLists(index, [{ text: 'x', gold: [] }]);
