@@ -14,6 +14,7 @@ import {
   checkRerank,
   type RerankSettings,
   rerankCandidates,
+  rerankParts,
   retrievalDepth,
 } from './rerank-stage.js';
 
@@ -96,7 +97,7 @@ export async function labelledLists(
       encoder: index.encoder.model,
       method,
       shortlist,
-      reranker: reranker?.model,
+      ...rerankParts(reranker, rerank),
     }),
   };
 }

@@ -4,6 +4,7 @@ import { shown } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { aBudget, checkReranker, type Reranker, rerankChecked } from '../rerank/reranker.js';
 import type { Retrieved } from '../retrieve/retrieve.js';
+import type { Pipeline } from '../truncate/calibration.js';
 import type { RerankRecord } from './decision.js';
 
 export interface RerankSettings {
@@ -50,6 +51,15 @@ export function mergeRerank(
 export function checkedReranker(reranker: Reranker | undefined): Reranker | undefined {
   if (reranker !== undefined) checkReranker(reranker);
   return reranker;
+}
+
+/** What a calibration must know of the reranker: whose scores they are, and among how many tools it chose. */
+export function rerankParts(
+  reranker: Reranker | undefined,
+  settings: RerankSettings | false | undefined,
+): Pick<Pipeline, 'reranker' | 'candidates'> {
+  if (reranker === undefined || settings === false) return {};
+  return { reranker: reranker.model, candidates: settings?.candidates ?? defaultCandidates };
 }
 
 /** How many tools retrieval is asked for. */

@@ -29,6 +29,7 @@ import {
   type RerankedRequest,
   type RerankSettings,
   rerankCandidates,
+  rerankParts,
   retrievalDepth,
 } from './rerank-stage.js';
 import { StageClock } from './stage-clock.js';
@@ -169,7 +170,7 @@ export class Selector {
       encoder: this.index.encoder.model,
       method,
       shortlist: shortlistFor(cut, shortlist),
-      reranker: rerank === false ? undefined : this.reranker?.model,
+      ...rerankParts(this.reranker, rerank),
     });
   }
 
@@ -532,13 +533,15 @@ function defined<T extends object>(options: T): T {
 
 function checkSettings(settings: SelectSettings): void {
   checkBudget(settings);
-  const { method, order, weights, relevanceFloor, shortlist, explore } = settings;
+  const { method, order, weights, relevanceFloor, shortlist, explore, pin } = settings;
   if (
     shortlist !== undefined &&
     !(Number.isInteger(shortlist) && shortlist >= 1 && shortlist <= 65_536)
   ) {
     throw invalid('shortlist', shortlist, 'an integer from 1 to 65,536');
   }
+  // No other iterable: an iterator would be empty at the second call.
+  if (pin !== undefined && !Array.isArray(pin)) throw invalid('pin', pin, 'an array of tool ids');
   if (explore !== undefined && typeof explore !== 'boolean') {
     throw invalid('explore', explore, 'true or false');
   }

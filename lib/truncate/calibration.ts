@@ -13,6 +13,8 @@ export interface Pipeline {
   readonly shortlist: number;
   /** The reranker's name, when the scores are a reranker's. */
   readonly reranker?: string | undefined;
+  /** How many retrieved tools the reranker is given at most (`rerank.candidates`); with a reranker alone. */
+  readonly candidates?: number | undefined;
 }
 
 /** What a target counts: the mean share of gold tools kept, or the share of queries with all of them kept. */
@@ -74,16 +76,27 @@ const aPipeline = fields({
   method: aString,
   shortlist: aCount,
   reranker: optional(aString),
+  candidates: optional(aCount),
 });
 
 /** A pipeline's own parts, of an object that may hold more. */
-export function pipelineParts({ encoder, method, shortlist, reranker }: Pipeline): Pipeline {
-  return { encoder, method, shortlist, ...(reranker === undefined ? {} : { reranker }) };
+export function pipelineParts(pipeline: Pipeline): Pipeline {
+  const { encoder, method, shortlist, reranker, candidates } = pipeline;
+  const parts = { encoder, method, shortlist };
+  return reranker === undefined ? parts : { ...parts, reranker, candidates };
 }
 
 /** @throws FinchError FINCH_INVALID_ARGUMENT */
 export function checkPipeline(pipeline: Pipeline, name: string): void {
   aPipeline(pipeline, name);
+  const { reranker, candidates } = pipeline;
+  if ((reranker === undefined) === (candidates === undefined)) return;
+  throw new FinchError(
+    'FINCH_INVALID_ARGUMENT',
+    reranker === undefined
+      ? `${name} has candidates and no reranker; expected both or neither, as labelledLists gives them`
+      : `${name} has the reranker ${shown(reranker)} and no candidates; expected how many tools the reranker was given, as labelledLists gives them`,
+  );
 }
 
 const aThreshold = fields({ target: aShare, threshold: aFinite, reached: aFinite, meanK: aFinite });
@@ -113,6 +126,7 @@ const anAbstention = fields({
 export function checkCutCalibration(calibration: CutCalibration, name: string): void {
   checkKind(calibration, 'cut', 'calibrateCut', name);
   aCutCalibration(calibration, name);
+  checkPipeline(calibration.pipeline, `${name}.pipeline`);
   checkWeights(calibration.weights, `${name}.weights`);
   const { thresholds } = calibration;
   if (thresholds.length === 0) refuse(thresholds, `${name}.thresholds`, 'one or more thresholds');
@@ -131,6 +145,7 @@ export function checkCutCalibration(calibration: CutCalibration, name: string): 
 export function checkAbstention(calibration: AbstentionCalibration, name: string): void {
   checkKind(calibration, 'abstention', 'calibrateAbstention', name);
   anAbstention(calibration, name);
+  checkPipeline(calibration.pipeline, `${name}.pipeline`);
 }
 
 function checkKind(calibration: unknown, kind: string, maker: string, name: string): void {
@@ -170,7 +185,7 @@ export function thresholdFor(calibration: CutCalibration, target: number): CutTh
  * @throws FinchError FINCH_INVALID_ARGUMENT, saying in what they differ
  */
 export function checkSamePipeline(calibrated: Pipeline, used: Pipeline, name: string): void {
-  for (const part of ['encoder', 'method', 'shortlist', 'reranker'] as const) {
+  for (const part of ['encoder', 'method', 'shortlist', 'reranker', 'candidates'] as const) {
     if (calibrated[part] === used[part]) continue;
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',

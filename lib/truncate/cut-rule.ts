@@ -21,7 +21,7 @@ export interface CutBounds {
 export type CutRule =
   /** MagicSelector's dynamic top-k, see {@link dynamicCut}. */
   | ({ readonly rule: 'dynamic' } & CutOptions)
-  /** Keep the first k. */
+  /** Keep the first k. It takes no bounds: `minK` and `maxK` are refused. */
   | { readonly rule: 'fixed'; readonly k: number }
   /** Keep what scores at least `score`; maybe nothing. */
   | ({ readonly rule: 'threshold'; readonly score: number } & CutBounds)
@@ -86,6 +86,10 @@ export function checkCutRule(rule: CutRule): void {
     case 'fixed':
       if (!Number.isInteger(rule.k) || rule.k < 1) {
         throw wrong('k', rule.k, 'an integer number of tools, 1 or more');
+      }
+      for (const name of ['minK', 'maxK'] as const) {
+        const value = (rule as CutBounds)[name];
+        if (value !== undefined) throw wrong(name, value, 'none for a fixed cut: k alone says it');
       }
       return;
     // The native side checks these.

@@ -55,7 +55,7 @@ export function cutTargets(
     gold: 1,
   };
   const labelledOnes = () => Array.from({ length: 30 }, () => labelledList);
-  const pipeline = { encoder: 'e', method: 'hybrid', shortlist: 2, reranker: 'r' };
+  const pipeline = { encoder: 'e', method: 'hybrid', shortlist: 2, reranker: 'r', candidates: 50 };
   const calibrateOptions = {
     pipeline,
     targets: [0.9],

@@ -462,7 +462,7 @@ describe('calibrations of reranked lists', () => {
     const index = await ToolIndex.build(tools, { encoder: new WordEncoder(32) });
     const options = { reranker, rerank: { candidates: 20 }, shortlist: 10 };
     const { lists, pipeline } = await labelledLists(index, labels, options);
-    expect(pipeline).toMatchObject({ reranker: 'scripted@1', shortlist: 10 });
+    expect(pipeline).toMatchObject({ reranker: 'scripted@1', candidates: 20, shortlist: 10 });
     const selector = new Selector({ index, ...options, cut: { rule: 'fixed', k: 10 } });
     for (const [i, { text }] of labels.entries()) {
       const { candidates } = await selector.select(text);
@@ -486,6 +486,50 @@ describe('calibrations of reranked lists', () => {
       abstain: { ...abstain, threshold: 2 },
     });
     expect(await partial.select(query)).not.toHaveProperty('abstention');
+  });
+
+  it('hold for as many candidates as the reranker was given', async () => {
+    const reranker = new Scripted((place) => 3 - place / 4);
+    const index = await ToolIndex.build(tools, { encoder: new WordEncoder(32) });
+    const of = async (rerank: { candidates?: number }) => {
+      const { lists, pipeline } = await labelledLists(index, labels, {
+        reranker,
+        rerank,
+        shortlist: 10,
+      });
+      const calibration = calibrateCut(lists, { pipeline, targets: [0.5] });
+      const cut = { rule: 'calibrated', target: 0.5, calibration } as const;
+      return { cut, abstain: calibrateAbstention(lists, { pipeline }), shortlist: 10 };
+    };
+    const twenty = await of({ candidates: 20 });
+    const selector = new Selector({ index, reranker, rerank: { candidates: 20 }, ...twenty });
+    expect((await selector.select(query)).rerank?.sent).toBe(20);
+    const refusal = {
+      code: 'FINCH_INVALID_ARGUMENT',
+      message: expect.stringMatching(/candidates/),
+    };
+    const { cut, abstain, shortlist } = twenty;
+    for (const wrong of [{ cut, shortlist }, { abstain }]) {
+      for (const rerank of [{ candidates: 21 }, { candidates: 10 }, undefined]) {
+        const options = { index, reranker, ...wrong, ...(rerank === undefined ? {} : { rerank }) };
+        expect(() => new Selector(options)).toThrow(expect.objectContaining(refusal));
+      }
+    }
+    await expect(selector.select(query, { rerank: { candidates: 30 } })).rejects.toMatchObject(
+      refusal,
+    );
+    expect((await selector.select(query, { rerank: { budgetMs: 9999 } })).cut?.rule).toBe(
+      'calibrated',
+    );
+    // The default said or left out is the same.
+    const fifty = await of({});
+    await new Selector({ index, reranker, rerank: { candidates: 50 }, ...fifty }).select(query);
+    const { pipeline } = cut.calibration;
+    const { candidates: _, ...old } = pipeline;
+    const calibration = { ...cut.calibration, pipeline: old };
+    expect(() => new Selector({ index, reranker, cut: { ...cut, calibration } })).toThrow(
+      expect.objectContaining(refusal),
+    );
   });
 
   it('leave the reranker out as a Selector does', async () => {

@@ -134,6 +134,13 @@ describe('Selector.select', () => {
     check(ids(await new Selector({ index }).select(query, options)));
   });
 
+  it('refuses pins in an iterator, which would be empty at the second call', () => {
+    const pin = ['mail/send_mail'].values() as unknown as string[];
+    expect(() => new Selector({ index, pin })).toThrow(
+      expect.objectContaining({ code: 'FINCH_INVALID_ARGUMENT' }),
+    );
+  });
+
   it('never shows a pinned tool that is not visible, and says so', async () => {
     const decision = await new Selector({ index, pin: ['mail/send_mail', 'no/such'] }).select(
       query,

@@ -125,6 +125,14 @@ describe('cutList', () => {
     for (const rule of rules) expect(k(empty, rule)).toBe(0);
   });
 
+  it.each(['minK', 'maxK'])('refuses %s beside a fixed k, which it would not keep', (name) => {
+    const rule = { rule: 'fixed', k: 5, [name]: 3 } as unknown as CutRule;
+    const message = expect.stringContaining(`cut.${name}`) as string;
+    const refusal = expect.objectContaining({ code: 'FINCH_INVALID_ARGUMENT', message });
+    expect(() => cutList({ scores }, rule)).toThrow(refusal);
+    expect(cutList({ scores: [3, 2, 1] }, { ...rule, [name]: undefined } as CutRule).k).toBe(3);
+  });
+
   it('refuses lists and rules that are wrong', () => {
     const bad: [RankedList, CutRule, string][] = [
       [{ scores: [1, 2] }, { rule: 'elbow' }, 'FINCH_INVALID_ARGUMENT'],
