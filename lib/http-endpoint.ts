@@ -132,7 +132,8 @@ export function numbersOf<Name extends string>(
   const taken = {} as Record<Name, number>;
   for (const name of Object.keys(ranges) as Name[]) {
     const { fallback, least, most } = ranges[name];
-    const value = options[name] ?? fallback;
+    // Only what is left out has a default: null is no number.
+    const value = options[name] === undefined ? fallback : options[name];
     if (!Number.isInteger(value) || value < least || value > most) {
       throw new FinchError(
         'FINCH_INVALID_ARGUMENT',

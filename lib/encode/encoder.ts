@@ -1,4 +1,4 @@
-import { aSignal, fields, optional } from '../check.js';
+import { aSignal, fields, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 
@@ -21,7 +21,7 @@ export interface Encoder {
   readonly model: string;
   /** Length of every vector. */
   readonly dimension: number;
-  /** The cosine below which this model's best match is usually none; left out where nobody has measured it. */
+  /** The cosine below which this model's best match is usually none, -1 to 1; left out where nobody has measured it. */
   readonly relevanceFloor?: number | undefined;
   /**
    * Encodes `texts`, in order.
@@ -54,14 +54,22 @@ export async function encodeChecked(
   );
 }
 
+/** NaN would be above every cosine: nothing would ever be chosen. */
+export const aCosineFloor = rule(
+  (value) => typeof value === 'number' && value >= -1 && value <= 1,
+  'a cosine from -1 to 1, or left out',
+);
+
 /** Refuses what is no encoder, saying what is missing. */
 export function checkEncoder(
   encoder: unknown,
   name = 'options.encoder',
 ): asserts encoder is Encoder {
-  const { encode, dimension, model } = (encoder ?? {}) as Partial<Encoder>;
-  if (typeof encode === 'function' && Number.isInteger(dimension) && typeof model === 'string')
+  const { encode, dimension, model, relevanceFloor } = (encoder ?? {}) as Partial<Encoder>;
+  if (typeof encode === 'function' && Number.isInteger(dimension) && typeof model === 'string') {
+    optional(aCosineFloor)(relevanceFloor, `${name}.relevanceFloor`);
     return;
+  }
   throw new FinchError(
     'FINCH_INVALID_ARGUMENT',
     `${name} is no encoder; expected { model: string, dimension: integer, encode(texts), close() }, such as await defaultEncoder()`,

@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { aborted, onAbort, throwIfAborted } from '../abort.js';
-import { aNumber, aSignal, aString, fields, optional, rule } from '../check.js';
+import { aSignal, aString, fields, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { FinchError } from '../errors.js';
 import { HttpEndpoint, longestBackoff, numbersOf } from '../http-endpoint.js';
-import { checkEncodeArguments, type EncodeOptions, type Encoder } from './encoder.js';
+import { aCosineFloor, checkEncodeArguments, type EncodeOptions, type Encoder } from './encoder.js';
 import { parseEmbeddings } from './http-response.js';
 import { Lifetime } from './lifetime.js';
 
@@ -43,7 +43,7 @@ export interface HttpEncoderOptions {
   maxResponseBytes?: number | undefined;
   /** Further headers; their values appear in no error. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** The cosine below which this model's best match is usually none, if you measured it. */
+  /** The cosine below which this model's best match is usually none, -1 to 1, if you measured it. */
   relevanceFloor?: number | undefined;
   queryPrefix?: string | undefined;
   toolPrefix?: string | undefined;
@@ -202,7 +202,7 @@ const anOptions = fields({
   encodingFormat: optional(
     rule((value) => value === 'float' || value === 'base64', "'float' or 'base64'"),
   ),
-  relevanceFloor: optional(aNumber),
+  relevanceFloor: optional(aCosineFloor),
   queryPrefix: optional(aString),
   toolPrefix: optional(aString),
   signal: optional(aSignal),

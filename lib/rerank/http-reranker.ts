@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { aborted, onAbort, throwIfAborted } from '../abort.js';
-import { aFunction, aNumber, aString, fields, optional, rule } from '../check.js';
+import { aFunction, aString, fields, optional, rule } from '../check.js';
 import { kindOf } from '../describe-value.js';
 import { Lifetime } from '../encode/lifetime.js';
 import { FinchError } from '../errors.js';
@@ -15,6 +15,7 @@ import {
 } from '../http-endpoint.js';
 import {
   aBudget,
+  aProbabilityFloor,
   checkRerankArguments,
   type Reranked,
   type Reranker,
@@ -57,7 +58,7 @@ export interface HttpRerankerOptions {
   maxResponseBytes?: number | undefined;
   /** Further headers; their values appear in no error. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** The probability below which this model's best match is usually none, if you measured it. */
+  /** The probability below which this model's best match is usually none, 0 to 1, if you measured it. */
   relevanceFloor?: number | undefined;
   /** Used instead of the global `fetch`, such as one with a proxy. */
   fetch?: Fetch | undefined;
@@ -243,7 +244,7 @@ const anOptions = fields({
   scoreKind: optional(
     rule((value) => value === 'logit' || value === 'probability', "'logit' or 'probability'"),
   ),
-  relevanceFloor: optional(aNumber),
+  relevanceFloor: optional(aProbabilityFloor),
   budgetMs: optional(aBudget),
   fetch: optional(aFunction),
 });

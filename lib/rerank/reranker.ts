@@ -43,7 +43,7 @@ export interface Reranker {
   /** `name@revision`. */
   readonly model: string;
   readonly scoreKind: RerankScoreKind;
-  /** The probability below which this model's best match is usually none; left out where nobody has measured it. */
+  /** The probability below which this model's best match is usually none, 0 to 1; left out where nobody has measured it. */
   readonly relevanceFloor?: number | undefined;
   /**
    * `true`: once `budgetMs` is over, `rerank` comes back by itself with what is scored, however late. Without it, a `Selector` waits
@@ -86,6 +86,12 @@ export function rankScores(scores: ArrayLike<number>, kind: RerankScoreKind): Re
   };
 }
 
+/** NaN would be above every score: nothing would ever be chosen. */
+export const aProbabilityFloor = rule(
+  (value) => typeof value === 'number' && value >= 0 && value <= 1,
+  'a probability from 0 to 1, or left out',
+);
+
 const aReranker = fields({
   rerank: aFunction,
   model: aString,
@@ -93,6 +99,7 @@ const aReranker = fields({
     (value) => value === 'logit' || value === 'probability',
     "'logit' or 'probability'",
   ),
+  relevanceFloor: optional(aProbabilityFloor),
   keepsBudget: optional(rule((value) => typeof value === 'boolean', 'true or false')),
 });
 

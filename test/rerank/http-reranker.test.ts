@@ -274,6 +274,26 @@ describe('an HTTP reranker', () => {
       { model: '' },
       { batchSize: 0 },
       { budgetMs: -1 },
+      { budgetMs: Number.NaN },
+      { relevanceFloor: Number.NaN },
+      { relevanceFloor: -0.1 },
+      { relevanceFloor: Number.POSITIVE_INFINITY },
+      { relevanceFloor: null as unknown as number },
+      ...(
+        [
+          'batchSize',
+          'maxConcurrency',
+          'timeoutMs',
+          'deadlineMs',
+          'retries',
+          'backoffMs',
+          'maxResponseBytes',
+        ] as const
+      ).flatMap((name) =>
+        [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, null, '5'].map((value) => ({
+          [name]: value as number,
+        })),
+      ),
       { scoreKind: 'percent' as 'logit' },
       { apiKey: 'a\nb' },
     ];

@@ -146,6 +146,12 @@ describe('logits', () => {
     const [a, b] = await Promise.all([short.rerank(long, [long]), whole.rerank(long, [long])]);
     expect(logitsOf(a)).not.toEqual(logitsOf(b));
     await expectCode(OnnxReranker.open(folder, { maxTokens: 65 }), 'FINCH_INVALID_ARGUMENT');
+    for (const name of ['maxTokens', 'batchSize', 'cacheBytes', 'budgetMs'] as const) {
+      for (const value of [Number.NaN, -1, null, '5']) {
+        const wrong = { [name]: value as number };
+        await expectCode(OnnxReranker.open(folder, wrong), 'FINCH_INVALID_ARGUMENT');
+      }
+    }
   });
 });
 

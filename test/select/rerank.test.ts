@@ -419,6 +419,9 @@ describe('Selector with a reranker', () => {
   it('refuses what is no reranker, and settings that cannot be', async () => {
     const wrong = [
       { reranker: {} },
+      { reranker: Object.assign(new Scripted(() => 0), { relevanceFloor: Number.NaN }) },
+      { reranker: Object.assign(new Scripted(() => 0), { relevanceFloor: 2 }) },
+      { reranker: Object.assign(new Scripted(() => 0), { keepsBudget: 'yes' }) },
       { reranker: 'cohere' },
       { rerank: { candidates: 0 } },
       { rerank: { budgetMs: -1 } },
