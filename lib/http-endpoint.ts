@@ -2,6 +2,7 @@
  * JSON endpoints over HTTP, for encoders and rerankers: retries, timeouts, turns, and errors that tell no secret.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { kindOf } from './describe-value.js';
 import { FinchError } from './errors.js';
 
@@ -25,7 +26,7 @@ export interface HttpLimits {
 export interface HttpEndpointOptions {
   /** What is asked for, such as `embeddings`: begins every message. */
   what: string;
-  /** `https://host`, `https://host/v1` or the whole path. */
+  /** `https://host`, `https://host/v1` or the whole path; no user or password. Its query string appears in no error. */
   baseUrl: string;
   /** Last part of the path, such as `embeddings`. */
   path: string;
@@ -81,13 +82,44 @@ export async function readBody(
   }
 }
 
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
+}
+
+/** Whether an error, or one that caused it, tells a secret in its text. */
+function holdsSecret(error: unknown, secrets: readonly string[]): boolean {
+  if (secrets.length === 0 || error === undefined) return false;
+  const text = inspect(error, {
+    depth: 8,
+    maxStringLength: null,
+    breakLength: Number.POSITIVE_INFINITY,
+  });
+  return secrets.some((secret) => text.includes(secret));
+}
+
+/**
+ * What must appear in no message: the key, the headers' values, the credentials of an `Authorization` by themselves, and the
+ * values of the query string, as written and decoded. The longest first: one may be part of another.
+ */
+function secretsOf(
+  apiKey: string | undefined,
+  headers: Readonly<Record<string, string>> | undefined,
+  url: URL,
+): string[] {
+  const given = [apiKey ?? '', ...Object.values(headers ?? {})];
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (/authorization$/i.test(name)) given.push(value.trim().split(/\s+/).at(-1) as string);
+  }
+  for (const part of url.search.slice(1).split('&')) given.push(part.slice(part.indexOf('=') + 1));
+  given.push(...url.searchParams.values());
+  return [...new Set(given)]
+    .filter((value) => value.length > 3)
+    .sort((a, b) => b.length - a.length);
+}
+
 /** A body made fit for an error message: one line, at most 200 characters, without the secrets. */
 export function excerpt(body: string, secrets: readonly string[]): string {
-  let text = body;
-  for (const secret of secrets) {
-    if (secret.length > 0) text = text.replaceAll(secret, '***');
-  }
-  text = text.replace(/\s+/g, ' ').trim();
+  const text = withoutSecrets(body, secrets).replace(/\s+/g, ' ').trim();
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
@@ -163,9 +195,7 @@ export class HttpEndpoint {
     this.#options = options;
     this.#url = endpointOf(options.baseUrl, options.path);
     this.#fetch = options.fetch ?? fetch;
-    this.secrets = [apiKey ?? '', ...Object.values(headers ?? {})].filter(
-      (value) => value.length > 3,
-    );
+    this.secrets = secretsOf(apiKey, headers, this.#url);
     try {
       this.#headers = new Headers({ ...headers, 'content-type': 'application/json' });
       if (apiKey !== undefined) this.#headers.set('authorization', `Bearer ${apiKey}`);
@@ -337,7 +367,7 @@ export class HttpEndpoint {
     if (status >= 300 && status < 400 && location !== null) {
       await response.body?.cancel();
       const error = this.#error(
-        `status ${status}, a redirect to ${excerpt(location, this.secrets)}; set baseUrl to the final address`,
+        `status ${status}, a redirect to ${this.#placeOf(location)}; set baseUrl to the final address`,
       );
       return { error, retry: false };
     }
@@ -356,10 +386,20 @@ export class HttpEndpoint {
     };
   }
 
+  /** Where a redirect goes, without what may be a key: user, password, query string. */
+  #placeOf(location: string): string {
+    if (!URL.canParse(location, this.#url.href)) return 'no URL';
+    const url = new URL(location, this.#url);
+    return excerpt(`${url.origin}${url.pathname}`, this.secrets);
+  }
+
   #error(message: string, code: FinchError['code'] = 'FINCH_IO', cause?: unknown): FinchError {
     // The query string may hold a key: only the path is shown.
     const place = `${this.#url.origin}${this.#url.pathname}`;
-    return new FinchError(code, `${this.#options.what} from ${place}: ${message}`, { cause });
+    const told = withoutSecrets(message, this.secrets);
+    // A cause is printed with its error: one that holds a secret is left out.
+    const safe = holdsSecret(cause, this.secrets) ? undefined : cause;
+    return new FinchError(code, `${this.#options.what} from ${place}: ${told}`, { cause: safe });
   }
 }
 
@@ -402,7 +442,8 @@ function endpointOf(baseUrl: string, last: string): URL {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      `baseUrl begins with ${url.protocol}; expected http: or https:`,
+      // What stands before the first colon may be a user's name.
+      'baseUrl begins with neither http: nor https:; expected a URL such as https://host/v1',
     );
   }
   if (url.username !== '' || url.password !== '') {

@@ -11,7 +11,7 @@ import { Lifetime } from './lifetime.js';
 export interface HttpEncoderOptions {
   /**
    * The endpoint: `https://host` (then `/v1/embeddings` is asked), `https://host/v1`, or the whole path ending in
-   * `/embeddings`. A query string is kept.
+   * `/embeddings`. A query string is kept, and its values appear in no error.
    */
   baseUrl: string;
   model: string;

@@ -27,7 +27,7 @@ import {
 export interface HttpRerankerOptions {
   /**
    * The endpoint: `https://host` (then `/v1/rerank` is asked), `https://host/v2`, or the whole path ending in `/rerank`. A
-   * query string is kept.
+   * query string is kept, and its values appear in no error.
    */
   baseUrl: string;
   model: string;

@@ -67,7 +67,11 @@ export function calibrateCut(
   for (let i = 0; i < lists.length; i++) checkLabelled(lists[i], `lists[${i}]`);
 
   const counted = countedLists(lists, among);
-  const bars = counted.map((list) => barsOf(keepScores(list, weights)));
+  // By their places among all lists, which is how messages call them.
+  const places = new Map(lists.map((list, i) => [list, i]));
+  const bars = counted.map((list) =>
+    barsOf(keepScores(list, weights, `lists[${places.get(list)}]`)),
+  );
   const thresholds = thresholdsFor(counted, bars, { targets, measure, among }, pipeline.shortlist);
   return {
     kind: 'cut',

@@ -35,10 +35,15 @@ export function checkWeights(weights: KeepWeights, name: string): void {
  * hybrid scores and a reranker's.
  *
  * @param list must have passed checkList
+ * @param name how messages call it
  * @returns n numbers, not sorted
  * @throws FinchError FINCH_INVALID_ARGUMENT (embeddings are needed), FINCH_ZERO_VECTOR
  */
-export function keepScores({ scores, embeddings }: RankedList, weights: KeepWeights): Float64Array {
+export function keepScores(
+  { scores, embeddings }: RankedList,
+  weights: KeepWeights,
+  name = 'list',
+): Float64Array {
   const n = scores.length;
   const kept = new Float64Array(n);
   if (n === 0) return kept;
@@ -60,10 +65,10 @@ export function keepScores({ scores, embeddings }: RankedList, weights: KeepWeig
   if (embeddings === undefined) {
     throw new FinchError(
       'FINCH_INVALID_ARGUMENT',
-      'the list has no embeddings, which this calibration needs: it looks at the similarity of candidates. Give them, or calibrate with the weight similarity: 0.',
+      `${name} has no embeddings, which this calibration needs: it looks at the similarity of candidates. Give them, or calibrate with the weight similarity: 0.`,
     );
   }
-  const nearest = nearestBefore(embeddings, n);
+  const nearest = nearestBefore(embeddings, n, name);
   for (let i = 1; i < n; i++) {
     kept[i] = (kept[i] as number) + weights.similarity * (nearest[i] as number);
   }
@@ -71,7 +76,7 @@ export function keepScores({ scores, embeddings }: RankedList, weights: KeepWeig
 }
 
 /** Element i: the largest cosine of row i with a row before it; 0 for the first. */
-function nearestBefore(rows: Float32Array, n: number): Float64Array {
+function nearestBefore(rows: Float32Array, n: number, name: string): Float64Array {
   const d = rows.length / n;
   const inverse = new Float64Array(n);
   for (let i = 0; i < n; i++) {
@@ -80,13 +85,13 @@ function nearestBefore(rows: Float32Array, n: number): Float64Array {
     if (!Number.isFinite(square)) {
       throw new FinchError(
         'FINCH_NOT_FINITE',
-        `row ${i} of the embeddings is not finite; expected finite numbers`,
+        `row ${i} of ${name}.embeddings is not finite; expected finite numbers`,
       );
     }
     if (square === 0) {
       throw new FinchError(
         'FINCH_ZERO_VECTOR',
-        `row ${i} of the embeddings is the zero vector, which has no direction`,
+        `row ${i} of ${name}.embeddings is the zero vector, which has no direction`,
       );
     }
     inverse[i] = 1 / Math.sqrt(square);

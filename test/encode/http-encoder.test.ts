@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HttpEncoder, type HttpEncoderOptions } from '../../lib/encode/http-encoder.js';
 import { type Behaviour, EmbeddingServer, reply, sendJson } from './embedding-server.js';
@@ -212,6 +213,55 @@ describe('an endpoint that refuses', () => {
     });
     const error = await expectCode(encoder.encode(['a']), 'FINCH_IO');
     expect(error.message).not.toContain('hidden');
+  });
+
+  it('tells no value of a query string that it repeats, encoded or not', async () => {
+    server.always = (request, response) => {
+      const url = new URL(request.path, server.url);
+      const told = [url.search, url.searchParams.get('key'), request.headers.authorization];
+      status(400, told.join(' ').replace('Bearer ', ''))(
+        request,
+        response,
+        response.socket as never,
+      );
+    };
+    const encoder = await open({
+      baseUrl: `${server.url}/v1?key=hidden%2Fin%20query&v=hidden&debug`,
+      headers: { Authorization: 'Bearer hidden-token' },
+    });
+    const error = await expectCode(encoder.encode(['a']), 'FINCH_IO');
+    expect(error.message).toContain('status 400');
+    expect(inspect(error)).not.toContain('hidden');
+    expect(error.message).not.toContain('token');
+    expect(error.message).not.toContain('in%20query');
+  });
+
+  it('tells no query string, user or password of a redirect', async () => {
+    for (const [location, shown] of [
+      [
+        'http://user:hidden-too@elsewhere.example/v1?key=hidden-in-query',
+        'http://elsewhere.example/v1',
+      ],
+      ['/v2/embeddings?key=hidden-in-query#hidden', '/v2/embeddings'],
+      ['http://[hidden', 'no URL'],
+    ] as const) {
+      server.always = status(307, '', { location });
+      const encoder = await open({ baseUrl: `${server.url}/v1?key=hidden-in-query` });
+      const error = await expectCode(encoder.encode(['a']), 'FINCH_IO');
+      expect(error.message).toContain(shown);
+      expect(inspect(error)).not.toContain('hidden');
+    }
+  });
+
+  it.each([
+    'http://s3cr3t@host/v1',
+    'http://user:s3cr3t@host/v1',
+    's3cr3t:password@host/v1',
+    'host/v1?key=s3cr3t',
+    'http://[host?key=s3cr3t',
+  ])('is not asked at %s, which the refusal does not repeat', async (baseUrl) => {
+    const error = await expectCode(open({ baseUrl }), 'FINCH_INVALID_ARGUMENT');
+    expect(inspect(error)).not.toContain('s3cr3t');
   });
 
   it('stops the other batches of the call', async () => {

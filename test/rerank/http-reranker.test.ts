@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { HttpReranker, type HttpRerankerOptions } from '../../lib/rerank/http-reranker.js';
 import { expectCode } from '../encode/expect-code.js';
@@ -258,6 +259,24 @@ describe('an HTTP reranker', () => {
     await expectCode(reranker.rerank('q', ['a'], { signal }), 'FINCH_ABORTED');
     const brief = new HttpReranker({ ...deaf, timeoutMs: 20, retries: 0 });
     await expectCode(brief.rerank('q', ['a']), 'FINCH_IO');
+  });
+
+  it('repeats nothing secret that its fetch says', async () => {
+    const reranker = new HttpReranker({
+      baseUrl: 'https://rerank.example/?key=hidden%20key',
+      model: 'm',
+      apiKey: 'hidden-api-key',
+      retries: 0,
+      fetch: async (url) => {
+        throw new TypeError(`cannot reach ${url.href}`, {
+          cause: new Error('key hidden key, hidden-api-key'),
+        });
+      },
+    });
+    const error = (await reranker.rerank('q', ['a']).catch((reason) => reason)) as Error;
+    expect(error).toMatchObject({ code: 'FINCH_IO' });
+    expect(error.message).toContain('no connection');
+    expect(inspect(error)).not.toContain('hidden');
   });
 
   it('is closed once, and refuses calls then', async () => {

@@ -193,6 +193,32 @@ describe('calibrateCut', () => {
     expect(among.queries).toBe(75);
   });
 
+  it('names the list whose embeddings are wrong, by its place among all', () => {
+    const list = {
+      scores: [3, 2, 1],
+      embeddings: Float32Array.of(1, 0, 0, 1, 1, 1),
+      relevant: [0],
+      gold: 1,
+    };
+    // The first says nothing of a target and is passed over.
+    const lists = [
+      { ...list, relevant: [], gold: 0 },
+      ...Array.from({ length: 30 }, () => ({ ...list })),
+    ];
+    const { embeddings: _, ...bare } = list;
+    for (const [wrong, code] of [
+      [bare, 'FINCH_INVALID_ARGUMENT'],
+      [{ ...list, embeddings: Float32Array.of(1, 0, 0, 0, 1, 1) }, 'FINCH_ZERO_VECTOR'],
+      [{ ...list, embeddings: Float32Array.of(1, 0, 0, 1, 1, Number.NaN) }, 'FINCH_NOT_FINITE'],
+      [{ ...list, embeddings: new Float32Array(7) }, 'FINCH_DIMENSION'],
+    ] as const) {
+      const message = expect.stringContaining('lists[17]') as string;
+      expect(() =>
+        calibrateCut(lists.with(17, wrong as never), { pipeline, targets: [0.9] }),
+      ).toThrow(expect.objectContaining({ code, message }));
+    }
+  });
+
   it('is plain data: JSON gives the same calibration back', () => {
     const calibration = calibrateCut(drawLists(100, mulberry32(3)), { pipeline, weights });
     expect(JSON.parse(JSON.stringify(calibration))).toEqual(calibration);
