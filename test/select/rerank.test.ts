@@ -435,6 +435,16 @@ describe('Selector with a reranker', () => {
   });
 });
 
+describe('an index', () => {
+  it.each([Number.NaN, 1.5, null])('refuses an encoder whose floor is %s', async (floor) => {
+    const wrong = Object.assign(new WordEncoder(), { relevanceFloor: floor as number });
+    await expect(ToolIndex.build(tools, { encoder: wrong })).rejects.toMatchObject({
+      code: 'FINCH_INVALID_ARGUMENT',
+      message: expect.stringContaining('relevanceFloor') as string,
+    });
+  });
+});
+
 describe('S_sem after a reranker', () => {
   it('falls strictly, in float32 and through the weighted sum, whatever the probabilities', () => {
     for (const [probabilities, unscored] of [
