@@ -62,10 +62,23 @@ const jobs = String(availableParallelism());
 must('cmake', ['--build', folder, '--target', 'toolfinch_stress', '-j', jobs]);
 
 const scratch = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'finch-'));
+const runtime =
+  process.env.TOOLFINCH_ONNXRUNTIME ??
+  path.join(
+    root,
+    'node_modules/onnxruntime-node/bin/napi-v6',
+    process.platform,
+    process.arch,
+    'libonnxruntime.so.1',
+  );
+const suppressions = (name) => `suppressions=${path.join(root, 'native/test', name)}`;
 const env = {
   TMPDIR: scratch,
   TOOLFINCH_THREADS: values.pool,
-  TSAN_OPTIONS: 'halt_on_error=1:second_deadlock_stack=1:exitcode=66',
+  // Without it nothing is reranked, and the program's last line says so.
+  ...(existsSync(runtime) ? { TOOLFINCH_ONNXRUNTIME: runtime } : {}),
+  TSAN_OPTIONS: `halt_on_error=1:second_deadlock_stack=1:exitcode=66:${suppressions('tsan.supp')}`,
+  LSAN_OPTIONS: `${suppressions('lsan.supp')}:print_suppressions=0`,
   ASAN_OPTIONS: 'detect_leaks=1:detect_stack_use_after_return=1',
   UBSAN_OPTIONS: 'print_stacktrace=1',
 };

@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -24,23 +23,14 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "rerank_calls.hpp"
+#include "shared.hpp"
 #include "toolfinch.h"
 
 namespace {
 
+using namespace finch_stress;
 using Clock = std::chrono::steady_clock;
-using Random = std::mt19937;
-
-#define MUST(condition, ...)                                                                         \
-  do {                                                                                               \
-    if (!(condition)) {                                                                              \
-      std::fprintf(stderr, "%s:%d: not so: %s (last error: %s)\n  ", __FILE__, __LINE__, #condition, \
-                   finch_last_error());                                                              \
-      std::fprintf(stderr, " " __VA_ARGS__);                                                         \
-      std::fputc('\n', stderr);                                                                      \
-      std::_Exit(3);                                                                                 \
-    }                                                                                                \
-  } while (false)
 
 constexpr uint32_t kDimension = 48;
 constexpr size_t kTogether = 8;  // rows that are always written in one call
@@ -54,33 +44,9 @@ struct Settings {
   long exit_after = -1;
 };
 
-// A handle that threads share while one of them may put another in its place ("close").
-template <typename T, void (*Retain)(T*), void (*Release)(T*)>
-class Shared {
- public:
-  ~Shared() { Release(handle_); }
-  std::unique_ptr<T, void (*)(T*)> get() {
-    std::lock_guard lock(mutex_);
-    Retain(handle_);
-    return {handle_, Release};
-  }
-  void put(T* next) {
-    T* old;
-    {
-      std::lock_guard lock(mutex_);
-      old = std::exchange(handle_, next);
-    }
-    Release(old);
-  }
-
- private:
-  std::mutex mutex_;
-  T* handle_ = nullptr;
-};
 using Index = Shared<finch_index, finch_index_retain, finch_index_release>;
 using Snapshot = Shared<finch_snapshot, finch_snapshot_retain, finch_snapshot_release>;
 using Bandit = Shared<finch_bandit, finch_bandit_retain, finch_bandit_release>;
-using Cancel = Shared<finch_cancel, finch_cancel_retain, finch_cancel_release>;
 
 struct World {
   Settings settings;
@@ -88,6 +54,7 @@ struct World {
   std::array<Snapshot, kStorages> kept;  // old states that go from thread to thread
   Bandit bandit;
   Cancel cancel;
+  RerankCalls reranks;
   std::string folder;
   std::atomic<bool> stop{false};
   std::atomic<bool> leaving{false};  // exit() has been or is about to be called: work is refused
@@ -96,16 +63,12 @@ struct World {
   std::array<std::atomic<uint64_t>, 16> calls{};
 };
 
-finch_string text(const std::string& s) { return {s.data(), s.size()}; }
-
 std::vector<float> vectors(Random& random, size_t count) {
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   std::vector<float> out(count * kDimension);
   for (float& x : out) x = uniform(random);
   return out;
 }
-
-uint32_t below(Random& random, uint32_t limit) { return static_cast<uint32_t>(random()) % limit; }
 
 std::vector<std::string> names(Random& random, const World& world, size_t count) {
   const uint32_t first = below(random, world.settings.rows);
@@ -417,16 +380,28 @@ void select(World& world, uint32_t storage, Random& random) {
   for (size_t i = 1; i < count; ++i) MUST(candidates[i - 1].score >= candidates[i].score);
 }
 
+void rerank(World& world, uint32_t, Random& random) { world.reranks.score(random, world.cancel); }
+void submit_rerank(World& world, uint32_t, Random& random) { world.reranks.submit(random, world.cancel); }
+void close_reranker(World& world, uint32_t, Random&) { world.reranks.close(); }
+
 struct Role {
   const char* name;
   void (*act)(World&, uint32_t, Random&);
   uint32_t weight;
 };
-constexpr Role kRoles[] = {
-    {"search", search, 30},         {"submit", submit, 30},          {"write", write, 15},
-    {"snapshot", keep_snapshot, 8}, {"save+open", save_and_open, 2}, {"build_ann", build_graph, 2},
-    {"cancel", cancel_some, 3},     {"close", close_index, 1},       {"learn", learn, 15},
-    {"select", select, 15}};
+constexpr Role kRoles[] = {{"search", search, 30},
+                           {"submit", submit, 30},
+                           {"write", write, 15},
+                           {"snapshot", keep_snapshot, 8},
+                           {"save+open", save_and_open, 2},
+                           {"build_ann", build_graph, 2},
+                           {"cancel", cancel_some, 3},
+                           {"close", close_index, 1},
+                           {"learn", learn, 15},
+                           {"select", select, 15},
+                           {"rerank", rerank, 5},
+                           {"submit rerank", submit_rerank, 10},
+                           {"close reranker", close_reranker, 1}};
 
 void work(World& world, uint32_t number) {
   Random random(world.settings.seed * 1000 + number);
@@ -453,6 +428,7 @@ void begin(World& world) {
   finch_cancel* cancel = nullptr;
   MUST(finch_cancel_create(&cancel) == FINCH_OK);
   world.cancel.put(cancel);
+  world.reranks.begin(world.leaving);
   const char* base = std::getenv("TMPDIR");
   world.folder = std::string(base != nullptr ? base : "/tmp") + "/finch-stress-XXXXXX";
   MUST(mkdtemp(world.folder.data()) != nullptr);
@@ -481,12 +457,14 @@ int run(World& world) {
   world.stop.store(true);
   for (std::thread& thread : threads) thread.join();
   while (world.answered.load() < world.queued.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  world.reranks.finish();
   clean(world.folder);
   std::printf("level %s, pool of %u:", finch_isa(), finch_pool_threads());
   for (size_t r = 0; r < std::size(kRoles); ++r) {
     std::printf(" %s %llu", kRoles[r].name, static_cast<unsigned long long>(world.calls[r].load()));
   }
-  std::printf("; %llu queued searches, each answered once\n", static_cast<unsigned long long>(world.queued.load()));
+  std::printf("; %llu queued searches, each answered once; %s\n", static_cast<unsigned long long>(world.queued.load()),
+              world.reranks.summary().c_str());
   return 0;
 }
 
