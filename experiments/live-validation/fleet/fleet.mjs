@@ -37,6 +37,9 @@ export class Fleet {
   #faults = new Map();
   /** @type {import('../../../dist/esm/lib/index.js').McpConfig} */
   #config = { servers: new Map(), disabled: [] };
+  /** @type {Promise<void> | undefined} */
+  #starting;
+  #closing = false;
 
   /** @param {string} folder an empty folder for the servers' files */
   constructor(folder) {
@@ -45,7 +48,12 @@ export class Fleet {
   }
 
   /** Starts every server and imports its tools. */
-  async start() {
+  start() {
+    this.#starting = this.#start();
+    return this.#starting;
+  }
+
+  async #start() {
     await prepareFolder(this.folder);
     const port = await this.#control.listen();
     await inParallel(this.plans, (plan) =>
@@ -135,6 +143,9 @@ export class Fleet {
 
   /** Ends every process and closes every port. Twice is fine. */
   async close() {
+    // What is starting would outlive the rest.
+    this.#closing = true;
+    await this.#starting?.catch(() => undefined);
     // A stopped process would not obey, and need not be waited for.
     for (const name of [...this.#faults.keys()]) {
       if (this.#faults.get(name)?.kind === 'hang') await this.setFault(name, null);
@@ -148,8 +159,13 @@ export class Fleet {
     this.#proxies.clear();
   }
 
+  #refuseWhenClosing() {
+    if (this.#closing) throw new Error('the servers are being closed');
+  }
+
   /** @param {import('./servers.mjs').ServerPlan} plan */
   async #startHttp(plan) {
+    this.#refuseWhenClosing();
     const child = new ChildServer(plan);
     const proxy = new HttpProxy();
     this.#children.set(plan.name, child);
@@ -182,6 +198,7 @@ export class Fleet {
 
   /** @param {string} name */
   async #connect(name) {
+    this.#refuseWhenClosing();
     const config = this.#config.servers.get(name);
     if (config === undefined) throw new Error(`${name} is not configured`);
     const environment = { LIVE_VALIDATION_TOKEN: token };
