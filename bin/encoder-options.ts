@@ -14,7 +14,7 @@ export const encoderOptions = {
   'embeddings-model': { type: 'string' },
 } as const satisfies OptionTypes;
 
-export const encoderUsage = `  --model FOLDER             an ONNX model folder; default: the embedded all-MiniLM-L6-v2
+export const encoderUsage = `  --model FOLDER             an ONNX model folder; default: the embedded toolfinch-retriever
   --embeddings-url URL       an OpenAI-compatible endpoint instead (…/v1); its key: TOOLFINCH_API_KEY
   --embeddings-model NAME    the endpoint's model`;
 

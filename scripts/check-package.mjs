@@ -21,7 +21,7 @@ try {
   const wanted = [
     'dist/esm/lib/index.js',
     'dist/cjs/lib/index.js',
-    'models/all-minilm-l6-v2/model.onnx',
+    'models/toolfinch-retriever/model.onnx',
     'LICENSE',
   ];
   for (const name of wanted) if (!names.includes(name)) fail(`${name} is not in the tarball`);

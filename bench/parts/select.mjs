@@ -145,7 +145,7 @@ async function encodeAndSelect(context) {
 
 async function openEncoder(addon) {
   const { findRuntime } = await import('../../dist/esm/lib/encode/runtime.js');
-  const folder = path.join(root, 'models/all-minilm-l6-v2');
+  const folder = path.join(root, 'models/toolfinch-retriever');
   const tokenizer = addon.tokenizerOpen({
     vocabPath: path.join(folder, 'vocab.txt'),
     lowercase: true,

@@ -35,8 +35,9 @@ async function run() {
     await fleet.close();
     await rm(folder, { recursive: true, force: true });
   };
+  let stopping = false;
   const stopped = (/** @type {NodeJS.Signals} */ signal) => {
-    // Calls under way fail while the servers go; nobody waits for them any more.
+    stopping = true;
     const exit = () => process.exit(signal === 'SIGINT' ? 130 : 143);
     end().then(exit, exit);
   };
@@ -53,6 +54,10 @@ async function run() {
     } finally {
       await encoder.close();
     }
+  } catch (error) {
+    // What was under way fails while the servers go; `stopped` ends the process.
+    if (stopping) await new Promise(() => undefined);
+    throw error;
   } finally {
     await end();
     process.off('SIGINT', stopped).off('SIGTERM', stopped);

@@ -215,7 +215,7 @@ export class OnnxEncoder implements Encoder {
 }
 
 /** The name of the embedded model's folder under the package's `models/`. */
-export const defaultModel = 'all-minilm-l6-v2';
+export const defaultModel = 'toolfinch-retriever';
 
 const anOptions = fields({ models: optional(aString) });
 

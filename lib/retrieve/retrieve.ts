@@ -43,9 +43,9 @@ export interface Retrieved {
 
 /**
  * BM25 enters as `w · √(bm25 / ln(1 + N))` beside a cosine: idf, and with it BM25, grows with ln N; the root keeps long
- * queries, whose BM25 grows with every word, on the cosine's scale. Chosen on train splits (docs/retrieval.md).
+ * queries, whose BM25 grows with every word, on the cosine's scale. Chosen on held-out queries (docs/retrieval.md).
  */
-const lexicalWeight = 0.1;
+const lexicalWeight = 0.075;
 /** A tool that the query calls by name goes before all that merely resemble it. */
 const namedBonus = 0.3;
 /** The dense and the lexical list are each read this many times deeper than asked, so that their union holds the best n. */

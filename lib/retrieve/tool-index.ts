@@ -14,6 +14,7 @@ import { checkEncoder, type Encoder } from '../encode/encoder.js';
 import { FinchError } from '../errors.js';
 import { inTurns } from '../in-turns.js';
 import { encodeAll, type Progress } from './encode-all.js';
+import { type Forgetful, Forgetting } from './forgetting.js';
 import { type Consistency, type PriorRule, priorsOf } from './index-priors.js';
 import { readToolSections, writeToolSections } from './index-sections.js';
 import { LexicalIndex } from './lexical-index.js';
@@ -49,9 +50,10 @@ export interface ChangeOptions {
   onProgress?: (progress: Progress) => void;
   /**
    * A FeedbackStore or ReplicatedFeedback that is to forget (`drop`) what it learnt of the tools that this change replaces by
-   * others of the same id, or removes. Left out: it is kept. What `drop` throws comes after the change, which stays.
+   * others of the same id, or removes. Left out: it is kept. It is asked when the change is made and the next may begin; what
+   * `drop` throws is thrown with the ids, the change stays, and the next change with the same `feedback` asks again.
    */
-  feedback?: { drop(toolIds: readonly string[]): Promise<void> } | undefined;
+  feedback?: Forgetful | undefined;
 }
 
 const aChange = fields({
@@ -94,6 +96,7 @@ export class ToolIndex implements Disposable {
   readonly #ann: Omit<AnnOptions, 'signal'>;
   /** Changes are made one after another, so that each sees what the one before it left. */
   #changing: Promise<unknown> = Promise.resolve();
+  readonly #forgetting = new Forgetting();
 
   private constructor(vectors: VectorIndex, options: ToolIndexOptions) {
     anOptions(options, 'options');
@@ -252,17 +255,17 @@ export class ToolIndex implements Disposable {
    * @throws FinchError FINCH_DUPLICATE_ID (twice in one call), FINCH_ABORTED, and what the encoder throws
    */
   upsert(tools: readonly Tool[], options: ChangeOptions = {}): Promise<ChangeSummary> {
-    return this.#exclusively(() => this.#apply(tools, [], options));
+    return this.#change(options, () => this.#apply(tools, [], options));
   }
 
   /** Removes all of the ids or, when one is not there, none. @throws FinchError FINCH_UNKNOWN_ID, FINCH_DUPLICATE_ID */
   remove(ids: readonly string[], options: ChangeOptions = {}): Promise<ChangeSummary> {
-    return this.#exclusively(() => this.#apply([], ids, options));
+    return this.#change(options, () => this.#apply([], ids, options));
   }
 
   /** Makes the catalogue equal to `tools`: adds, replaces and removes, embedding only texts that are new. */
   sync(tools: readonly Tool[], options: ChangeOptions = {}): Promise<ChangeSummary> {
-    return this.#exclusively(() => {
+    return this.#change(options, () => {
       aList(checkTool)(tools, 'tools');
       const wanted = new Set(tools.map((tool) => tool.id));
       const gone = this.ids().filter((id) => !wanted.has(id));
@@ -300,11 +303,23 @@ export class ToolIndex implements Disposable {
     return result;
   }
 
+  /** Feedback forgets when the change is made and the next may begin, so that its `drop` may wait for other changes. */
+  async #change(
+    options: ChangeOptions,
+    apply: () => Promise<{ summary: ChangeSummary; forgotten: readonly string[] }>,
+  ): Promise<ChangeSummary> {
+    const { summary, forgotten } = await this.#exclusively(apply);
+    if (options.feedback !== undefined) {
+      await this.#forgetting.forget(options.feedback, forgotten);
+    }
+    return summary;
+  }
+
   async #apply(
     tools: readonly Tool[],
     gone: readonly string[],
     options: ChangeOptions,
-  ): Promise<ChangeSummary> {
+  ): Promise<{ summary: ChangeSummary; forgotten: readonly string[] }> {
     aChange(options, 'options');
     throwIfAborted(options.signal);
     aList(checkTool)(tools, 'tools');
@@ -358,15 +373,14 @@ export class ToolIndex implements Disposable {
     await this.#addLexical(changed);
     await this.#setPriors();
     await this.#keepAnn();
-    const forgotten = [...replaced, ...gone];
-    if (forgotten.length > 0) await options.feedback?.drop(forgotten);
-    return {
+    const summary = {
       added,
       replaced: replaced.length,
       unchanged: kept.length,
       removed: gone.length,
       encoded: encoded.texts,
     };
+    return { summary, forgotten: [...replaced, ...gone] };
   }
 
   async #addLexical(entries: readonly Entry[]): Promise<void> {

@@ -157,7 +157,7 @@ TEST(Encoder, TakesAnyText) {
 
 TEST(Encoder, TheEmbeddedModelGivesTheGoldenVectors) {
   NEEDS_RUNTIME();
-  const std::string folder = kRoot + "/models/all-minilm-l6-v2/";
+  const std::string folder = kRoot + "/models/toolfinch-retriever/";
   std::ifstream manifest_file(folder + "manifest.json");
   ASSERT_TRUE(manifest_file) << folder;
   const Json manifest = Json::parse(manifest_file);

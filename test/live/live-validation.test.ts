@@ -1,7 +1,7 @@
 // The live experiment's short form: 31 real servers, real faults, and what its records say of them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -144,6 +144,23 @@ describe('the short form', () => {
 });
 
 describe('processes', () => {
+  it('are gone, and their folder too, when the experiment is interrupted while they start', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'toolfinch-live-interrupted-'));
+    const child = spawn(process.execPath, [path.join(experiment, 'run.mjs'), '--short'], {
+      env: { ...process.env, TMPDIR: folder },
+      stdio: 'ignore',
+      detached: true,
+    });
+    const group = -(child.pid as number);
+    const closed = once(child, 'close');
+    while ((await readdir(folder, { recursive: true })).length < 2) await sleep(50);
+    child.kill('SIGINT');
+    expect((await closed)[0]).toBe(130);
+    await ended(group);
+    expect(await readdir(folder)).toEqual([]);
+    await rm(folder, { recursive: true, force: true });
+  }, 120_000);
+
   it('a stdio server ends when the experiment is gone, even one that hangs', async () => {
     const control = createServer();
     control.listen(0, '127.0.0.1');

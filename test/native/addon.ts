@@ -81,7 +81,7 @@ export function fill(count: number, dimension: number, seed = 7): Filled {
 }
 
 export const model = {
-  folder: path.join(root, 'models/all-minilm-l6-v2'),
+  folder: path.join(root, 'models/toolfinch-retriever'),
   dimension: 384,
   output: 'sentence_embedding',
 };

@@ -91,6 +91,47 @@ describe('what was learnt of replaced tools', () => {
     expect(index.get('stop_song')).toBeUndefined();
     index.close();
   });
+
+  it('is asked for again where it could not be forgotten', async () => {
+    const index = await ToolIndex.build(music, { encoder: new WordEncoder() });
+    const asked: string[][] = [];
+    const refuses: unknown[] = [new FinchError('FINCH_CLOSED', 'closed.'), 'no disk'];
+    const feedback = {
+      async drop(ids: readonly string[]) {
+        asked.push([...ids]);
+        if (refuses.length > 0) throw refuses.shift();
+      },
+    };
+    const first = await rejection(index.remove(['stop_song'], { feedback }));
+    expect(first.code).toBe('FINCH_CLOSED');
+    expect(first.message).toContain('stop_song');
+    // Another feedback, or none, is not asked for what this one owes.
+    const other: string[][] = [];
+    const others = { drop: async (ids: readonly string[]) => void other.push([...ids]) };
+    await index.remove(['set_alarm'], { feedback: others });
+    await index.upsert([tool('play_song', 'Sings.')]);
+    const second = await rejection(index.remove(['add_event'], { feedback }));
+    expect(second.code).toBe('FINCH_INTERNAL');
+    expect(second.cause).toBe('no disk');
+    await index.upsert([], { feedback });
+    await index.upsert([], { feedback });
+    expect(asked).toEqual([['stop_song'], ['stop_song', 'add_event'], ['stop_song', 'add_event']]);
+    expect(other).toEqual([['set_alarm']]);
+    index.close();
+  });
+
+  it('may be forgotten by a drop that waits for other changes of the index', async () => {
+    const index = await ToolIndex.build(music, { encoder: new WordEncoder() });
+    const feedback = {
+      async drop(ids: readonly string[]) {
+        await index.upsert(ids.map((id) => tool(`was_${id}`, 'Is kept as a note.')));
+        await index.save(path.join(folder, 'during-drop.finch'));
+      },
+    };
+    await index.remove(['stop_song'], { feedback });
+    expect(index.ids()).toContain('was_stop_song');
+    index.close();
+  });
 });
 
 describe('ToolIndex', () => {

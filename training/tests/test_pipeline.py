@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from toolfinch_training.__main__ import main
+from toolfinch_training.examples import Examples
+from toolfinch_training.labelled_files import labelled_queries, rows
 from toolfinch_training.model_folder import load_manifest, verify_model_folder
 from toolfinch_training.plot import read_log
 
@@ -22,7 +24,8 @@ def work(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything up to trained weights."""
     work = tmp_path_factory.mktemp("work")
     small = ("--catalogue-tools", 30, "--synthetic", 60, "--labelled", 60, "--validation", 10)
-    run("prepare", "--data", data, "--out", work / "examples.json", *small)
+    held_out = ("--held-out", work / "held-out")
+    run("prepare", "--data", data, "--out", work / "examples.json", *held_out, *small)
     options = ("--examples", work / "examples.json", "--validate-every", 2, "--rounds", 2)
     run(
         "train-retriever", *options, "--out", work / "retriever", "--steps", 4, "--batch", 12,
@@ -33,6 +36,20 @@ def work(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def events(log: Path, kind: str) -> list[dict[str, float]]:
     return [row for row in read_log(log) if row["event"] == kind]
+
+
+def test_held_out_queries_are_not_trained_on(work: Path) -> None:
+    examples = Examples.load(work / "examples.json")
+    trained = {example.text for example in examples.train}
+    folders = sorted((work / "held-out").iterdir())
+    assert [folder.name for folder in folders] == sorted(examples.held_out)
+    for folder in folders:
+        tools = {row["id"] for row in rows(folder / "tools.jsonl")}
+        held = [row["text"] for row, _ in labelled_queries(folder, tools, "train")]
+        assert held
+        assert not trained.intersection(held)
+        validation = next(item for item in examples.validation if item.name == folder.name)
+        assert set(validation.queries) <= set(held)
 
 
 def test_training_logs_mines_and_learns(work: Path) -> None:

@@ -20,7 +20,7 @@ from toolfinch_training.evaluate_retriever import (
     table,
     torch_encode,
 )
-from toolfinch_training.examples import Examples, Sizes, build_examples
+from toolfinch_training.examples import Examples, Sizes, build_examples, write_held_out
 from toolfinch_training.export_reranker import export_reranker
 from toolfinch_training.export_retriever import export_retriever
 from toolfinch_training.index_text import tool_of
@@ -112,6 +112,7 @@ def _prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--validation", type=int, default=250, help="most queries of each set")
     parser.add_argument("--queries", type=Path, help="more queries for catalogues, JSON lines")
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--held-out", type=Path, help="folder for labelled sets of these queries")
 
     def run(chosen: argparse.Namespace) -> None:
         sizes = Sizes(chosen.catalogue_tools, chosen.synthetic, chosen.labelled, chosen.validation)
@@ -123,6 +124,8 @@ def _prepare(parser: argparse.ArgumentParser) -> None:
             more=[(row["text"], tuple(row["gold"])) for row in more],
         )
         examples.save(chosen.out)
+        if chosen.held_out:
+            write_held_out(chosen.data, examples, chosen.held_out)
         print(f"{len(examples.train)} examples over {len(examples.tools)} tools")
         print(json.dumps(examples.notes, indent=2))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -53,6 +54,8 @@ class Examples:
     train: list[Example] = field(default_factory=list)
     validation: list[ValidationSet] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
+    # By labelled set, the ids of all train queries with a held-out tool.
+    held_out: dict[str, list[str]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -77,6 +80,7 @@ class Examples:
                 for row in raw["validation"]
             ],
             notes=raw["notes"],
+            held_out=raw["held_out"],
         )
 
 
@@ -136,13 +140,14 @@ def _add_labelled(
 ) -> None:
     tools = [tool_of(row) for row in rows(folder / "tools.jsonl")]
     by_id = {tool.id: tool for tool in tools}
-    queries = [(row["text"], gold) for row, gold in labelled_queries(folder, by_id, "train")]
-    used = sorted({tool for _, wanted in queries for tool in wanted})
+    labelled = labelled_queries(folder, by_id, "train")
+    used = sorted({tool for _, wanted in labelled for tool in wanted})
     # Where queries have many gold tools, fewer tools are held out, so that queries remain.
-    share = HELD_OUT if max(len(wanted) for _, wanted in queries) < 5 else HELD_OUT / 2
+    share = HELD_OUT if max(len(wanted) for _, wanted in labelled) < 5 else HELD_OUT / 2
     held = set(source.sample(used, max(1, round(len(used) * share))))
-    inside = [query for query in queries if not held.intersection(query[1])]
-    outside = [query for query in queries if held.intersection(query[1])]
+    inside = [(row["text"], gold) for row, gold in labelled if not held.intersection(gold)]
+    outside = [(row["text"], gold) for row, gold in labelled if held.intersection(gold)]
+    examples.held_out[folder.name] = [row["id"] for row, gold in labelled if held & set(gold)]
     for text, wanted in source.sample(inside, min(sizes.labelled_per_set, len(inside))):
         positions = tuple(dict.fromkeys(pool.add(by_id[tool]) for tool in wanted))
         examples.train.append(Example(text, positions, folder.name))
@@ -223,6 +228,24 @@ def _validation(
             tuple(dict.fromkeys(positions[tool] for tool in wanted)) for _, wanted in queries
         ),
     )
+
+
+def write_held_out(data: Path, examples: Examples, out: Path) -> None:
+    """The held-out queries as labelled sets, to choose and calibrate with a trained model."""
+    for name, held in examples.held_out.items():
+        folder = out / name
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(data / name / "tools.jsonl", folder / "tools.jsonl")
+        for file in ("queries.jsonl", "qrels.tsv", "splits.tsv"):
+            _copy_lines(data / name / file, folder / file, set(held))
+
+
+def _copy_lines(source: Path, target: Path, queries: set[str]) -> None:
+    with source.open(encoding="utf-8") as lines, target.open("w", encoding="utf-8") as kept:
+        for line in lines:
+            query = json.loads(line)["id"] if line.startswith("{") else line.split("\t", 1)[0]
+            if query in queries:
+                kept.write(line)
 
 
 def gold_keys_of_test_sets(data: Path) -> set[str]:

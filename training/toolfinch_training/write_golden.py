@@ -1,12 +1,13 @@
 """Write the golden files that any implementation of the encoder must reproduce.
 
-    python -m toolfinch_training.write_golden --model models/all-minilm-l6-v2 --out test/golden
+    python -m toolfinch_training.write_golden --model models/toolfinch-retriever \\
+        --float32 work/float32 --out test/golden
 
 `wordpiece.jsonl`: {"text", "ids"}: Hugging Face's BERT tokeniser, [CLS] and [SEP] included,
 truncated to the model's maximum; special tokens inside a text are plain text to it
 (split_special_tokens=True).
 `encoder.jsonl`: {"text", "vector", "float32"}: the model's vector, one text a run on onnxruntime's
-CPU provider, and its cosine with the base model's float32 vector.
+CPU provider, and its cosine with the vector of its float32 weights.
 Both files are ASCII; other characters are \\uXXXX escapes, surrogate pairs above U+FFFF.
 """
 
@@ -35,6 +36,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="model folder to read")
+    parser.add_argument("--float32", type=Path, help="its weights (default: the base model's)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the golden files")
     arguments = parser.parse_args()
     model: Path = arguments.model
@@ -48,7 +50,7 @@ def main() -> None:
     chosen = encoder_texts()
     ids = [tokenizer.ids(text) for text in chosen]
     vectors = EncoderSession((model / MODEL_FILE).read_bytes()).encode(ids)
-    exact = TorchEncoder(load_base_model().folder).encode(ids)
+    exact = TorchEncoder(arguments.float32 or load_base_model().folder).encode(ids)
     cosines = (vectors.astype(np.float64) * exact).sum(axis=1)
     _write(
         out / ENCODER_FILE,
