@@ -1,12 +1,17 @@
-// Reranking 50 pairs of 128 tokens: Toolfinch against onnxruntime-node on the same ONNX file, in turn in one process, on
-// one thread and on two.
+// Reranking 50 pairs of 128 tokens: Toolfinch against onnxruntime-node, and against transformers.js, on the same ONNX file,
+// in turn in one process, on one thread and on two. The process is held to as many cores as it has threads (taskset).
 //
-//   node bench/rerank.mjs FOLDER [--pairs 50] [--threads 1,2] [--seconds 8]
+//   node bench/rerank.mjs FOLDER [--pairs 50] [--tokens 128] [--threads 1,2] [--seconds 8] [--transformers PEERS]
 //
-// FOLDER is a reranker's model folder; native/test/fixtures/make_reranker.py --timing OUT makes one of MiniLM-L6's size with
-// random weights. onnxruntime-node gets ready tensors, so its figures leave tokenising out; ours hold everything, without the
-// cache. Beside the time of a call: how late a timer of the event loop came while it ran.
+// PEERS is a folder with @huggingface/transformers in its node_modules, and with this package's version of onnxruntime-node:
+// two do not fit into one process. Without it that contestant is left out. FOLDER is a reranker's model folder;
+// native/test/fixtures/make_reranker.py --timing OUT makes one of MiniLM-L6's size with random weights. onnxruntime-node gets ready tensors, so its figures leave tokenising out; ours and transformers.js'
+// hold everything, ours without the cache. Beside the time of a call: its processor time over all threads, which other programs
+// on the machine hardly change, and how late a timer of the event loop came while it ran.
 import { spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,7 +22,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     pairs: { type: 'string', default: '50' },
+    tokens: { type: 'string', default: '128' },
     threads: { type: 'string', default: '1,2' },
+    transformers: { type: 'string' },
     seconds: { type: 'string', default: '8' },
     one: { type: 'boolean', default: false },
   },
@@ -33,9 +40,15 @@ else for (const threads of values.threads.split(',')) await inChild(threads);
 
 /** The pool's size is set once per process. */
 function inChild(threads) {
-  const args = [file, path.resolve(folder), '--one', '--threads', threads, '--pairs', values.pairs];
+  const args = [file, path.resolve(folder), '--one', '--threads', threads];
+  for (const name of ['pairs', 'tokens', 'seconds', 'transformers']) {
+    if (values[name] !== undefined) args.push(`--${name}`, values[name]);
+  }
+  const cores = Array.from({ length: Number(threads) }, (_, i) => i).join(',');
+  const [command, ...before] =
+    process.platform === 'linux' ? ['taskset', '-c', cores, process.execPath] : [process.execPath];
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...args, '--seconds', values.seconds], {
+    const child = spawn(command, [...before, ...args], {
       stdio: 'inherit',
       env: { ...process.env, TOOLFINCH_THREADS: threads },
     });
@@ -49,8 +62,8 @@ async function measure(threads) {
   const { OnnxReranker } = await import('../dist/esm/lib/index.js');
   const { binding } = await import('../dist/esm/lib/native.js');
   const { InferenceSession, Tensor } = await import('onnxruntime-node');
-  const reranker = await OnnxReranker.open(folder, { cacheBytes: 0 });
-  const tokens = reranker.maxTokens;
+  const tokens = Number(values.tokens);
+  const reranker = await OnnxReranker.open(folder, { cacheBytes: 0, maxTokens: tokens });
   const query = 'find a table for two near the station and book it for saturday evening';
   const documents = Array.from({ length: count }, (_, i) =>
     `tool ${i} reads and writes. `.repeat(60),
@@ -86,7 +99,16 @@ async function measure(threads) {
   const { documents: ranked } = await reranker.rerank(query, documents);
   const apart = Math.max(...ranked.map(({ index, score }) => Math.abs(score - expected[index])));
 
+  let transformers;
+  if (values.transformers !== undefined) {
+    transformers = await transformersReranker(reranker.folder, tokens, threads);
+    const logits = await transformers(query, documents);
+    const off = Math.max(...ranked.map(({ index, score }) => Math.abs(score - logits[index])));
+    console.log(`transformers.js: scores apart by ${off.toExponential(1)} at most`);
+  }
+
   const late = new Map();
+  const cpu = new Map();
   const watched = (name, run) => ({
     name,
     settleMs: 3,
@@ -99,10 +121,13 @@ async function measure(threads) {
         last = now;
       };
       const timer = setInterval(watch, 1);
+      const before = process.cpuUsage();
       await run();
+      const { user, system } = process.cpuUsage(before);
       watch();
       clearInterval(timer);
       late.set(name, [...(late.get(name) ?? []), most]);
+      cpu.set(name, [...(cpu.get(name) ?? []), (user + system) / 1000]);
     },
   });
   const contestants = [
@@ -112,6 +137,9 @@ async function measure(threads) {
       for (const one of each) await batchOf(one);
     }),
   ];
+  if (transformers !== undefined) {
+    contestants.push(watched('transformers.js', () => transformers(query, documents)));
+  }
   const times = await roundRobin(contestants, {
     budgetMs: Number(values.seconds) * 1000,
     least: 3,
@@ -121,15 +149,118 @@ async function measure(threads) {
     `\n${reranker.model}: ${count} pairs of ${tokens} tokens, ${threads} ${threads === 1 ? 'thread' : 'threads'}; scores apart by ${apart.toExponential(1)} at most`,
   );
   const ours = at(times.get('toolfinch').samples, 0.5);
+  const ourCpu = at(cpu.get('toolfinch'), 0.5);
   for (const [name, { samples }] of times) {
     const p50 = at(samples, 0.5);
     console.log(
       `  ${name.padEnd(32)} p50 ${p50.toFixed(0).padStart(6)} ms   p95 ${at(samples, 0.95).toFixed(0).padStart(6)} ms   ` +
-        `${(p50 / ours).toFixed(2)} of ours   event loop at most ${at(late.get(name), 0.5).toFixed(0)} ms late   n ${samples.length}`,
+        `spread ${at(samples, 0.1).toFixed(0)} to ${at(samples, 0.9).toFixed(0)} ms   ` +
+        `${(p50 / ours).toFixed(2)} of ours   CPU ${at(cpu.get(name), 0.5).toFixed(0)} ms, ${(at(cpu.get(name), 0.5) / ourCpu).toFixed(2)} of ours   event loop at most ${at(late.get(name), 0.5).toFixed(0)} ms late   n ${samples.length}`,
     );
   }
   await reranker.close();
   await session.release();
+}
+
+/**
+ * transformers.js on the same file, as its users rerank: the tokenizer of the model's base, all pairs padded into one run. It
+ * wants files of its own layout, which are made in a folder of its own beside the ONNX file's copy.
+ */
+async function transformersReranker(model, tokens, threads) {
+  const require = createRequire(path.join(path.resolve(values.transformers), 'package.json'));
+  const {
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    env,
+  } = require('@huggingface/transformers');
+  const scratch = mkdtempSync(path.join(tmpdir(), 'finch-transformers-'));
+  process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+  const { manifest } = model;
+  const words = readFileSync(model.file(manifest.tokenizer.vocab), 'utf8').trimEnd().split('\n');
+  const vocab = Object.fromEntries(words.map((word, id) => [word, id]));
+  const special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'].filter((word) => word in vocab);
+  const files = {
+    'config.json': {
+      model_type: 'bert',
+      architectures: ['BertForSequenceClassification'],
+      num_labels: 1,
+    },
+    'tokenizer_config.json': { tokenizer_class: 'BertTokenizer', model_max_length: tokens },
+    'tokenizer.json': {
+      version: '1.0',
+      added_tokens: special.map((content) => ({
+        id: vocab[content],
+        content,
+        special: true,
+        normalized: false,
+      })),
+      normalizer: {
+        type: 'BertNormalizer',
+        clean_text: true,
+        handle_chinese_chars: true,
+        strip_accents: null,
+        lowercase: true,
+      },
+      pre_tokenizer: { type: 'BertPreTokenizer' },
+      post_processor: {
+        type: 'TemplateProcessing',
+        single: [token('[CLS]', 0), sequence('A', 0), token('[SEP]', 0)],
+        pair: [
+          token('[CLS]', 0),
+          sequence('A', 0),
+          token('[SEP]', 0),
+          sequence('B', 1),
+          token('[SEP]', 1),
+        ],
+        special_tokens: Object.fromEntries(
+          ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [vocab[id]], tokens: [id] }]),
+        ),
+      },
+      decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
+      model: {
+        type: 'WordPiece',
+        unk_token: '[UNK]',
+        continuing_subword_prefix: '##',
+        max_input_chars_per_word: 100,
+        vocab,
+      },
+    },
+  };
+  const home = path.join(scratch, 'reranker');
+  mkdirSync(path.join(home, 'onnx'), { recursive: true });
+  for (const [name, content] of Object.entries(files)) {
+    writeFileSync(path.join(home, name), JSON.stringify(content));
+  }
+  copyFileSync(model.file(manifest.model.file), path.join(home, 'onnx/model.onnx'));
+  env.allowRemoteModels = false;
+  env.localModelPath = scratch;
+  const tokenizer = await AutoTokenizer.from_pretrained('reranker');
+  const net = await AutoModelForSequenceClassification.from_pretrained('reranker', {
+    dtype: 'fp32',
+    session_options: {
+      executionProviders: ['cpu'],
+      intraOpNumThreads: threads,
+      interOpNumThreads: 1,
+      graphOptimizationLevel: 'all',
+    },
+  });
+  return async (query, documents) => {
+    const inputs = tokenizer(new Array(documents.length).fill(query), {
+      text_pair: documents,
+      padding: true,
+      truncation: true,
+      max_length: tokens,
+    });
+    return (await net(inputs)).logits.data;
+  };
+}
+
+function token(id, type_id) {
+  return { SpecialToken: { id, type_id } };
+}
+
+function sequence(id, type_id) {
+  return { Sequence: { id, type_id } };
 }
 
 function at(samples, quantile) {
