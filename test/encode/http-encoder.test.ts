@@ -219,7 +219,7 @@ describe('an endpoint that refuses', () => {
     server.always = (request, response) => {
       const url = new URL(request.path, server.url);
       const told = [url.search, url.searchParams.get('key'), request.headers.authorization];
-      status(400, told.join(' ').replace('Bearer ', ''))(
+      void status(400, told.join(' ').replace('Bearer ', ''))(
         request,
         response,
         response.socket as never,
