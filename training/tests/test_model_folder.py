@@ -22,7 +22,7 @@ from toolfinch_training.reference import EncoderSession, ReferenceTokenizer
 from toolfinch_training.write_golden import ENCODER_FILE, WORDPIECE_FILE
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "models" / "all-minilm-l6-v2"
+FOLDER = ROOT / "models" / "toolfinch-retriever"
 GOLDEN = ROOT / "test" / "golden"
 SIZE_LIMIT = 24_000_000
 # Another processor adds float32 products in another order; a rounding may then fall the other way.
