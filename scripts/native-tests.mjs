@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { onnxruntimeLibrary } from './onnxruntime.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -53,20 +54,12 @@ const programs = ['toolfinch_tests', 'toolfinch_stress'];
 const jobs = String(availableParallelism());
 run('cmake', ['--build', folder, '-j', jobs, '--target', ...programs]);
 
-const runtime =
-  process.env.TOOLFINCH_ONNXRUNTIME ??
-  path.join(
-    root,
-    'node_modules/onnxruntime-node/bin/napi-v6',
-    process.platform,
-    process.arch,
-    'libonnxruntime.so.1',
-  );
-if (!existsSync(runtime)) console.error(`without ${runtime} the tests of the runtime are skipped`);
+const runtime = onnxruntimeLibrary(root);
+if (!runtime.isThere) console.error(`without ${runtime.file} the tests of the runtime are skipped`);
 const program = path.join(folder, 'toolfinch_tests');
 const filter = values.filter === undefined ? [] : [`--gtest_filter=${values.filter}`];
 const env = {
-  ...(existsSync(runtime) ? { TOOLFINCH_ONNXRUNTIME: runtime } : {}),
+  ...(runtime.isThere ? { TOOLFINCH_ONNXRUNTIME: runtime.file } : {}),
   LSAN_OPTIONS: `suppressions=${path.join(root, 'native/test/lsan.supp')}:print_suppressions=0`,
 };
 if (values.valgrind) {
