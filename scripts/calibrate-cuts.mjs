@@ -1,6 +1,7 @@
-// Makes lib/truncate/packaged-calibration.ts from train queries:
+// Makes lib/truncate/packaged-calibration.ts from held-out queries:
 //   node scripts/calibrate-cuts.mjs DATA [--cache .cache/cuts]
-// DATA holds the datasets metatool and sealtools, whose licences (MIT, Apache-2.0) allow it; 700 train queries of each.
+// DATA holds metatool and sealtools, whose licences (MIT, Apache-2.0) allow it, with the queries that the encoder was not trained
+// on (training: prepare --held-out); at most 700 of each are taken.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -35,7 +36,7 @@ const file = fileURLToPath(new URL('../lib/truncate/packaged-calibration.ts', im
 const short = (_, value) => (typeof value === 'number' ? Number(value.toPrecision(7)) : value);
 writeFileSync(
   file,
-  `// Made by scripts/calibrate-cuts.mjs from ${lists.length} train queries; make it anew when the default encoder or hybrid scores change.
+  `// Made by scripts/calibrate-cuts.mjs from ${lists.length} held-out queries; make it anew when the default encoder or hybrid scores change.
 import type { AbstentionCalibration, CutCalibration } from './calibration.js';
 
 /**

@@ -1,4 +1,4 @@
-// Made by scripts/calibrate-cuts.mjs from 782 train queries; make it anew when the default encoder or hybrid scores change.
+// Made by scripts/calibrate-cuts.mjs from 782 held-out queries; make it anew when the default encoder or hybrid scores change.
 import type { AbstentionCalibration, CutCalibration } from './calibration.js';
 
 /**
