@@ -145,9 +145,11 @@ def _add_labelled(
     # Where queries have many gold tools, fewer tools are held out, so that queries remain.
     share = HELD_OUT if max(len(wanted) for _, wanted in labelled) < 5 else HELD_OUT / 2
     held = set(source.sample(used, max(1, round(len(used) * share))))
-    inside = [(row["text"], gold) for row, gold in labelled if not held.intersection(gold)]
-    outside = [(row["text"], gold) for row, gold in labelled if held.intersection(gold)]
-    examples.held_out[folder.name] = [row["id"] for row, gold in labelled if held & set(gold)]
+    kept = [(row, gold) for row, gold in labelled if held.isdisjoint(gold)]
+    left = [(row, gold) for row, gold in labelled if not held.isdisjoint(gold)]
+    examples.held_out[folder.name] = [row["id"] for row, _ in left]
+    inside = [(row["text"], gold) for row, gold in kept]
+    outside = [(row["text"], gold) for row, gold in left]
     for text, wanted in source.sample(inside, min(sizes.labelled_per_set, len(inside))):
         positions = tuple(dict.fromkeys(pool.add(by_id[tool]) for tool in wanted))
         examples.train.append(Example(text, positions, folder.name))
